@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Copy engines: how the ranks of one node reach each other's memory and
+ * counters. One hce_ce_t a rank and communicator. Used by the engine's owner
+ * only, but for hce_ce_open/close and the window calls (caller's thread).
+ */
+#ifndef HCE_CE_CE_H
+#define HCE_CE_CE_H
+
+#include <hce/hce.h>
+#include "boot/boot.h"
+#include "util/counter.h"
+#include "util/layout.h"
+
+#define HCE_CE_BOARD_SIZE 1024 /* bytes a rank shows to its node peers */
+#define HCE_CE_QUANTUM (128u * 1024) /* most bytes a hce_ce_copy is given */
+
+typedef struct hce_ce hce_ce_t;
+
+/* How one peer's memory is written. */
+typedef enum hce_ce_how {
+    HCE_CE_MAP,   /* mapped here, or the same process */
+    HCE_CE_VM,    /* process_vm_writev */
+    HCE_CE_STAGED /* a shared ring that the peer drains */
+} hce_ce_how_t;
+
+typedef struct hce_ce_params {
+    const hce_layout_t *layout;
+    hce_boot_t *boot;
+    uint64_t deadline;
+    uint32_t num_counters; /* of mine, the same on all ranks of the node */
+    int rank;
+    int doorbell; /* eventfd that wakes this rank's engine */
+} hce_ce_params_t;
+
+/* A buffer as its owner describes it to its node peers. */
+typedef struct hce_ce_buf {
+    uint64_t addr;   /* in the owner's address space */
+    uint64_t len;
+    uint32_t window; /* id, or 0: not in a window */
+    uint32_t reserved;
+} hce_ce_buf_t;
+
+/* A peer's buffer as this rank reaches it. */
+typedef struct hce_ce_target {
+    char *local;     /* HCE_CE_MAP: address here */
+    uint64_t remote; /* else: address there */
+    uint64_t len;
+    int lrank;
+    hce_ce_how_t how;
+} hce_ce_target_t;
+
+typedef struct hce_ce_dst {
+    const hce_ce_target_t *target;
+    uint64_t offset;
+} hce_ce_dst_t;
+
+/* Collective over the node: exchanges segments and doorbells, probes how each
+ * peer is reached (HCE_HOST_COPY), logs the choice and its reason. */
+hce_status_t hce_ce_open(const hce_ce_params_t *params, hce_ce_t **ce_p);
+void hce_ce_close(hce_ce_t *ce);
+
+/* My counters, and my board; the latter is read by peers after a counter that
+ * I post tells them to. */
+hce_counter_t *hce_ce_counters(hce_ce_t *ce);
+void *hce_ce_board(hce_ce_t *ce, int lrank);
+
+/* One source to some destinations (the source is read once where possible).
+ * len <= HCE_CE_QUANTUM. HCE_OK: done, or on its way in order before later
+ * hce_ce_post to the same peers. HCE_ERR_NO_RESOURCE: nothing was copied, try
+ * again after progress. Else an error that has been logged; *bad_lrank_p is
+ * the peer. */
+hce_status_t hce_ce_copy(hce_ce_t *ce, const void *src, size_t len,
+                         const hce_ce_dst_t *dsts, int num_dsts,
+                         int *bad_lrank_p);
+
+/* Raise counter index of a node peer, visible after all earlier copies to it;
+ * wakes the peer if it sleeps. HCE_OK or HCE_ERR_NO_RESOURCE. */
+hce_status_t hce_ce_post(hce_ce_t *ce, int lrank, uint32_t index,
+                         uint64_t value);
+
+/* Cheap; fails for a buffer outside of its window. */
+hce_status_t hce_ce_reach(hce_ce_t *ce, int lrank, const hce_ce_buf_t *buf,
+                          hce_ce_target_t *target_p);
+
+/* Drains staging rings towards me: true if something moved. */
+bool hce_ce_progress(hce_ce_t *ce);
+
+/* Before sleeping: peers ring the doorbell from now on; false if something
+ * has come meanwhile (do not sleep). After sleeping: hce_ce_awake. */
+bool hce_ce_arm(hce_ce_t *ce);
+void hce_ce_awake(hce_ce_t *ce);
+
+/* Has the process of a node peer ended? (pidfd) */
+bool hce_ce_peer_gone(hce_ce_t *ce, int lrank);
+const char *hce_ce_how_string(hce_ce_how_t how);
+hce_ce_how_t hce_ce_peer_how(const hce_ce_t *ce, int lrank);
+
+/* Collective over the communicator, like all of boot: same order on all
+ * ranks. Ids count from 1, the same on all ranks. */
+hce_status_t hce_ce_window_add(hce_ce_t *ce, void *buf, size_t size,
+                               uint64_t deadline, uint32_t *window_p);
+void hce_ce_window_remove(hce_ce_t *ce, uint32_t window);
+
+/* Describe [addr, addr + len) of mine: in a window if one covers it. */
+void hce_ce_describe(hce_ce_t *ce, const void *addr, size_t len,
+                     hce_ce_buf_t *buf_p);
+
+/* In the child after fork: closes descriptors, touches nothing else. */
+void hce_ce_forked(hce_ce_t *ce);
+
+/* Memory that peers can map. Process-wide, thread-safe. */
+hce_status_t hce_ce_mem_alloc(size_t size, void **ptr_p);
+hce_status_t hce_ce_mem_free(void *ptr);
+
+#endif

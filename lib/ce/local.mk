@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libhcecore_la_SOURCES += \
+	lib/ce/ce.h

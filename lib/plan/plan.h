@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The plan: everything one rank does for one collective, as data. Builders
+ * make it, core runs it, the verifier proves it, tools show it. Pure: no I/O,
+ * no threads, no vendor headers. Immutable once built.
+ */
+#ifndef HCE_PLAN_PLAN_H
+#define HCE_PLAN_PLAN_H
+
+#include <hce/hce.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/layout.h"
+
+#define HCE_PLAN_MAX_CONTEXTS 16
+#define HCE_PLAN_MAX_CHUNKS 256 /* a slice */
+
+typedef enum hce_plan_kind {
+    HCE_OP_COPY,   /* one source, one or many destinations on my node */
+    HCE_OP_PUT,    /* to one rank on another node; len may be 0 */
+    HCE_OP_REDUCE, /* k sources, one destination */
+    HCE_OP_SIGNAL  /* no data: only posts */
+} hce_plan_kind_t;
+
+typedef enum hce_plan_buf {
+    HCE_BUF_SEND,
+    HCE_BUF_RECV,
+    HCE_BUF_SCRATCH, /* device memory of the library */
+    HCE_BUF_STAGE    /* host memory mapped by the node */
+} hce_plan_buf_t;
+
+/* Counters. A counter is named (owner, writer, slot): it lies with owner, and
+ * writer alone raises it, from one lane. Slots of one (owner, writer) pair: */
+#define HCE_SLOT_READY 0 /* writer has entered: owner may touch its buffers */
+#define HCE_SLOT_FLOW 1  /* + direction * 16 + context: chunks put to owner */
+#define HCE_SLOT_NET 33  /* slots below may be written from other nodes */
+#define HCE_SLOT_LOCAL HCE_SLOT_NET /* + copy lane: chunks copied to owner */
+
+/* Slots of a pair of ranks of one node; of other pairs HCE_SLOT_NET. */
+int hce_plan_local_slots(const hce_layout_t *layout);
+
+/* Counters an owner has in all, and where one of them is. All writers have
+ * HCE_SLOT_NET slots, in order of rank, then the further slots of node peers
+ * follow, in order of local rank. */
+uint32_t hce_plan_num_counters(const hce_layout_t *layout);
+uint32_t hce_plan_counter_index(const hce_layout_t *layout, int writer,
+                                int slot);
+
+/* Where data is: offset bytes into a buffer of a rank. With depth > 1 the
+ * address is offset + (launch number mod depth) * stride: slots. */
+typedef struct hce_plan_ref {
+    uint64_t offset;
+    uint64_t stride;
+    int32_t rank;
+    uint16_t buf; /* hce_plan_buf_t */
+    uint16_t depth;
+} hce_plan_ref_t;
+
+/* "My counter (me, writer, slot) is at least value": value counts from the
+ * launch's base; <= 0 is a post of an earlier launch (a credit). */
+typedef struct hce_plan_wait {
+    int32_t writer;
+    int32_t slot;
+    int64_t value;
+} hce_plan_wait_t;
+
+/* "Counter (owner, me, slot) becomes value", absolute from the base. */
+typedef struct hce_plan_post {
+    int32_t owner;
+    int32_t slot;
+    int64_t value;
+} hce_plan_post_t;
+
+typedef struct hce_plan_op {
+    uint64_t len;
+    uint32_t lane;
+    uint32_t ref;  /* first source in refs[]; destinations follow */
+    uint32_t wait; /* first in waits[] */
+    uint32_t post; /* first in posts[] */
+    uint16_t num_src;
+    uint16_t num_dst;
+    uint16_t num_wait;
+    uint16_t num_post;
+    uint8_t kind; /* hce_plan_kind_t */
+} hce_plan_op_t;
+
+typedef enum hce_plan_lane_kind {
+    HCE_LANE_ENTRY, /* tells others that my buffers may be used */
+    HCE_LANE_PROXY, /* puts to peer through context, in direction */
+    HCE_LANE_COPY,  /* copies of the slice of rank peer */
+    HCE_LANE_REDUCE
+} hce_plan_lane_kind_t;
+
+/* An ordered list of ops. Order is of start only. A post is raised when its
+ * op and all earlier ops of the lane that post to that counter have ended. */
+typedef struct hce_plan_lane {
+    uint32_t first; /* in lane_ops[] */
+    uint32_t num_ops;
+    int32_t peer;
+    uint8_t kind; /* hce_plan_lane_kind_t */
+    uint8_t context;
+    uint8_t direction; /* 0 cw, 1 ccw */
+} hce_plan_lane_t;
+
+/* How much a counter grows in one launch. */
+typedef struct hce_plan_rise {
+    int32_t rank; /* writer of my counter, or owner of the one I write */
+    int32_t slot;
+    int64_t rise;
+} hce_plan_rise_t;
+
+/* The pure function's arguments. */
+typedef struct hce_plan_params {
+    const hce_layout_t *layout; /* outlives the plan */
+    uint64_t len;   /* bytes a rank */
+    uint64_t width; /* wanted bytes of a chunk, >= 1 */
+    hce_coll_t coll;
+    int rank;
+    int root;
+    int contexts; /* 1..HCE_PLAN_MAX_CONTEXTS */
+    bool in_place;
+} hce_plan_params_t;
+
+typedef struct hce_plan {
+    hce_plan_params_t params;
+    char path[16];
+    hce_plan_op_t *ops; /* in plan order */
+    uint32_t num_ops;
+    hce_plan_lane_t *lanes;
+    uint32_t num_lanes;
+    uint32_t *lane_ops; /* indices into ops[], lane by lane */
+    hce_plan_ref_t *refs;
+    uint32_t num_refs;
+    hce_plan_wait_t *waits;
+    uint32_t num_waits;
+    hce_plan_post_t *posts;
+    uint32_t num_posts;
+    /* Completion: all my lanes have ended and these hold; a range of
+     * waits[]. */
+    uint32_t done_wait;
+    uint32_t num_done_wait;
+    hce_plan_rise_t *in; /* my counters that rise, sorted by rank, slot */
+    uint32_t num_in;
+    hce_plan_rise_t *out; /* counters that I raise, sorted likewise */
+    uint32_t num_out;
+    uint64_t scratch_len;
+    uint64_t stage_len;
+    void *builder; /* only while it is being built */
+} hce_plan_t;
+
+/* Builder helpers. After the first failure (memory) all later calls do
+ * nothing and hce_plan_finish returns it. Order of calls: create; lanes and
+ * ops; done_wait; finish. wait, post, src, dst apply to the last op. */
+hce_status_t hce_plan_create(const hce_plan_params_t *params,
+                             const char *path, hce_plan_t **plan_p);
+uint32_t hce_plan_add_lane(hce_plan_t *plan, hce_plan_lane_kind_t kind,
+                           int peer, int context, int direction);
+void hce_plan_add_op(hce_plan_t *plan, hce_plan_kind_t kind, uint32_t lane,
+                     uint64_t len);
+void hce_plan_add_src(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
+                      uint64_t offset);
+void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
+                      uint64_t offset);
+void hce_plan_add_wait(hce_plan_t *plan, int writer, int slot, int64_t value);
+void hce_plan_add_post(hce_plan_t *plan, int owner, int slot, int64_t value);
+void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
+                            int64_t value);
+/* Sorts lanes, computes rises. On failure the plan is destroyed. */
+hce_status_t hce_plan_finish(hce_plan_t *plan);
+void hce_plan_destroy(hce_plan_t *plan);
+
+/* Chunk geometry of a slice: real width (>= params->width, so that there are
+ * at most HCE_PLAN_MAX_CHUNKS) and number; an empty slice is one chunk of no
+ * bytes, so that ranks meet all the same. */
+uint64_t hce_plan_chunk_width(uint64_t len, uint64_t width);
+uint32_t hce_plan_num_chunks(uint64_t len, uint64_t width);
+
+/* What a plan moves, counted from its ops; copies once a destination. */
+typedef struct hce_plan_totals {
+    uint64_t puts;
+    uint64_t put_bytes;
+    uint64_t copies;
+    uint64_t copy_bytes;
+} hce_plan_totals_t;
+void hce_plan_count(const hce_plan_t *plan, hce_plan_totals_t *totals_p);
+
+/* One algorithm: what core's dispatcher and the verifier know of it. */
+typedef struct hce_plan_builder {
+    const char *path; /* "direct" */
+    hce_coll_t coll;
+    hce_status_t (*build)(const hce_plan_params_t *params,
+                          hce_plan_t **plan_p);
+    /* NULL if the path can run with these params, else why not (static). */
+    const char *(*refuse)(const hce_plan_params_t *params);
+    /* Bytes and puts from node to another in one launch, by formula, not
+     * by counting ops. */
+    void (*traffic)(const hce_plan_params_t *params, int from_node,
+                    int to_node, uint64_t *bytes_p, uint64_t *puts_p);
+} hce_plan_builder_t;
+
+#endif
