@@ -10,6 +10,7 @@
 
 #include <hce/hce.h>
 #include "boot/boot.h"
+#include "util/config.h"
 #include "util/counter.h"
 #include "util/layout.h"
 
@@ -56,7 +57,16 @@ typedef struct hce_ce_dst {
     uint64_t offset;
 } hce_ce_dst_t;
 
-/* Collective over the node: exchanges segments and doorbells, probes how each
+/* One source to some destinations. */
+typedef struct hce_ce_copy {
+    const void *src;
+    size_t len; /* <= HCE_CE_QUANTUM */
+    const hce_ce_dst_t *dsts;
+    int num_dsts;
+    bool streaming; /* hce_ce_streams() of the operation it is part of */
+} hce_ce_copy_t;
+
+/* Collective over boot's ranks: exchanges segments and doorbells, probes how each
  * peer is reached (HCE_HOST_COPY), logs the choice and its reason. */
 hce_status_t hce_ce_open(const hce_ce_params_t *params, hce_ce_t **ce_p);
 void hce_ce_close(hce_ce_t *ce);
@@ -66,35 +76,49 @@ void hce_ce_close(hce_ce_t *ce);
 hce_counter_t *hce_ce_counters(hce_ce_t *ce);
 void *hce_ce_board(hce_ce_t *ce, int lrank);
 
-/* One source to some destinations (the source is read once where possible).
- * len <= HCE_CE_QUANTUM. HCE_OK: done, or on its way in order before later
- * hce_ce_post to the same peers. HCE_ERR_NO_RESOURCE: nothing was copied, try
- * again after progress. Else an error that has been logged; *bad_lrank_p is
- * the peer. */
-hce_status_t hce_ce_copy(hce_ce_t *ce, const void *src, size_t len,
-                         const hce_ce_dst_t *dsts, int num_dsts,
+/* The source is read once where possible. HCE_OK: done, or on its way in
+ * order before later hce_ce_post to the same peers. HCE_ERR_NO_RESOURCE:
+ * nothing was copied; try again after progress (the doorbell rings when there
+ * is room). Else an error that has been logged; *bad_lrank_p is the peer. */
+hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
                          int *bad_lrank_p);
+
+/* Is an operation that reads and writes footprint bytes on this node, all
+ * ranks together, better copied past the caches (HCE_NT_THRESHOLD)? */
+bool hce_ce_streams(uint64_t footprint);
 
 /* Raise counter index of a node peer, visible after all earlier copies to it;
  * wakes the peer if it sleeps. HCE_OK or HCE_ERR_NO_RESOURCE. */
 hce_status_t hce_ce_post(hce_ce_t *ce, int lrank, uint32_t index,
                          uint64_t value);
 
-/* Cheap; fails for a buffer outside of its window. */
+/* Cheap; fails for a buffer outside of its window. lrank may be this rank, and
+ * the same goes for hce_ce_copy and hce_ce_post. */
 hce_status_t hce_ce_reach(hce_ce_t *ce, int lrank, const hce_ce_buf_t *buf,
                           hce_ce_target_t *target_p);
 
-/* Drains staging rings towards me: true if something moved. */
-bool hce_ce_progress(hce_ce_t *ce);
+/* Call it first in each turn of the engine, before looking at counters: it
+ * also marks what hce_ce_arm compares with. Drains staging rings towards me.
+ * HCE_OK: nothing moved. HCE_INPROGRESS: something moved. Else an error that
+ * has been logged: peer *bad_lrank_p wants to write outside of what
+ * hce_ce_allow names, or its ring is damaged; it is returned from now on. */
+hce_status_t hce_ce_progress(hce_ce_t *ce, int *bad_lrank_p);
+
+/* Memory of mine that peers may write through staging rings, from here to
+ * the matching disallow. Calls may overlap and repeat; owner's thread. */
+hce_status_t hce_ce_allow(hce_ce_t *ce, const void *addr, size_t len);
+void hce_ce_disallow(hce_ce_t *ce, const void *addr, size_t len);
 
 /* Before sleeping: peers ring the doorbell from now on; false if something
- * has come meanwhile (do not sleep). After sleeping: hce_ce_awake. */
+ * has come since the last hce_ce_progress (do not sleep; nothing is armed).
+ * After sleeping: hce_ce_awake. */
 bool hce_ce_arm(hce_ce_t *ce);
 void hce_ce_awake(hce_ce_t *ce);
 
 /* Has the process of a node peer ended? (pidfd) */
 bool hce_ce_peer_gone(hce_ce_t *ce, int lrank);
 const char *hce_ce_how_string(hce_ce_how_t how);
+/* How memory of lrank that is in no window is reached. */
 hce_ce_how_t hce_ce_peer_how(const hce_ce_t *ce, int lrank);
 
 /* Collective over the communicator, like all of boot: same order on all
@@ -110,8 +134,12 @@ void hce_ce_describe(hce_ce_t *ce, const void *addr, size_t len,
 /* In the child after fork: closes descriptors, touches nothing else. */
 void hce_ce_forked(hce_ce_t *ce);
 
-/* Memory that peers can map. Process-wide, thread-safe. */
+/* Memory that peers can map, aligned to a page. Process-wide, thread-safe.
+ * Freeing what is still in a window is HCE_ERR_INVALID_ARG. */
 hce_status_t hce_ce_mem_alloc(size_t size, void **ptr_p);
 hce_status_t hce_ce_mem_free(void *ptr);
+void hce_ce_mem_forked(void); /* in the child after fork, like the above */
+
+extern const hce_config_table_t hce_ce_config;
 
 #endif
