@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct hce_counter {
-    _Atomic uint64_t value;
+    _Atomic(uint64_t) value;
 } hce_counter_t;
 
 #define HCE_COUNTER_RELEASE ((uint64_t)INT64_MAX)

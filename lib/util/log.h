@@ -8,6 +8,8 @@
 #ifndef HCE_UTIL_LOG_H
 #define HCE_UTIL_LOG_H
 
+#include <stdatomic.h>
+
 typedef enum hce_log_level {
     HCE_LOG_ERROR = 0,
     HCE_LOG_WARN = 1,
@@ -31,12 +33,15 @@ typedef enum hce_log_area {
 } hce_log_area_t;
 
 /* Highest level written, by area; read by the macro below only. */
-extern unsigned char hce_log_limit[HCE_LOG_AREA_LAST];
+extern _Atomic(int) hce_log_limit[HCE_LOG_AREA_LAST];
 
-/* Reads HCE_LOG and HCE_LOG_FILE; called once by hce_config_init(). A level
- * name ("warn" is the default) goes for all areas, an area name ("tuning")
- * adds that area at info, "area:level" sets one; comma-separated. Returns a
- * text about what is wrong with the setting, or NULL. */
+/* Takes the values of HCE_LOG and HCE_LOG_FILE; called by hce_config_init().
+ * A level name ("warn" is the default) goes for all areas, an area name
+ * ("tuning") adds that area at info, "area:level" sets one; comma-separated,
+ * later ones win. file may hold %h (host), %p (pid), %r (rank) and %%; NULL
+ * is standard error. It is opened by the first line. Returns a text about
+ * what is wrong with spec, or NULL. Not while others log: closes the files
+ * of an earlier call. */
 const char *hce_log_init(const char *spec, const char *file);
 
 /* This thread's rank for the prefix, -1 for none. Threads that serve several
@@ -50,7 +55,9 @@ void hce_log_write(hce_log_level_t level, hce_log_area_t area,
 /* hce_log(WARN, BOOT, "peer %d ...", peer) */
 #define hce_log(_level, _area, ...)                                           \
     do {                                                                      \
-        if (HCE_LOG_##_level <= hce_log_limit[HCE_LOG_##_area])               \
+        if (HCE_LOG_##_level <=                                               \
+            atomic_load_explicit(&hce_log_limit[HCE_LOG_##_area],             \
+                                 memory_order_relaxed))                       \
             hce_log_write(HCE_LOG_##_level, HCE_LOG_##_area, __VA_ARGS__);    \
     } while (0)
 
