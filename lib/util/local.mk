@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sources in lib/util include <config.h>: quotes would find util/config.h.
 libhcecore_la_SOURCES += \
+	lib/util/arch.h \
+	lib/util/arch_aarch64.h \
+	lib/util/arch_x86_64.h \
 	lib/util/clock.h \
 	lib/util/config.c \
 	lib/util/config.h \

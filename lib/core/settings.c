@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The list of all tables of settings, bottom layer first.
+ */
+#include "config.h"
+
+#include "core/settings.h"
+
+const hce_config_table_t *const hce_settings[] = {
+    &hce_util_config,
+    NULL,
+};
