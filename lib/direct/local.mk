@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libhcecore_la_SOURCES +=
+libhcecore_la_SOURCES += \
+	lib/direct/direct.h \
+	lib/direct/allgather.c

@@ -15,6 +15,7 @@
 
 #define HCE_PLAN_MAX_CONTEXTS 16
 #define HCE_PLAN_MAX_CHUNKS 256 /* a slice */
+#define HCE_PLAN_MAX_OPS (1u << 24) /* a rank; builders refuse more */
 
 typedef enum hce_plan_kind {
     HCE_OP_COPY,   /* one source, one or many destinations on my node */
@@ -35,9 +36,10 @@ typedef enum hce_plan_buf {
 #define HCE_SLOT_READY 0 /* writer has entered: owner may touch its buffers */
 #define HCE_SLOT_FLOW 1  /* + direction * 16 + context: chunks put to owner */
 #define HCE_SLOT_NET 33  /* slots below may be written from other nodes */
-#define HCE_SLOT_LOCAL HCE_SLOT_NET /* + copy lane: chunks copied to owner */
+#define HCE_SLOT_LOCAL HCE_SLOT_NET /* + i: by the writer's i-th copy lane */
 
-/* Slots of a pair of ranks of one node; of other pairs HCE_SLOT_NET. */
+/* Slots of a pair of ranks of one node, one local slot for each slice; of
+ * other pairs HCE_SLOT_NET. */
 int hce_plan_local_slots(const hce_layout_t *layout);
 
 /* Counters an owner has in all, and where one of them is. All writers have
@@ -88,7 +90,7 @@ typedef struct hce_plan_op {
 typedef enum hce_plan_lane_kind {
     HCE_LANE_ENTRY, /* tells others that my buffers may be used */
     HCE_LANE_PROXY, /* puts to peer through context, in direction */
-    HCE_LANE_COPY,  /* copies of the slice of rank peer */
+    HCE_LANE_COPY,  /* copies: of the slice of rank peer, or in rings to it */
     HCE_LANE_REDUCE
 } hce_plan_lane_kind_t;
 
@@ -162,10 +164,16 @@ void hce_plan_add_src(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
                       uint64_t offset);
 void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
                       uint64_t offset);
+/* The last ref is one of depth slots, stride bytes apart. */
+void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride);
 void hce_plan_add_wait(hce_plan_t *plan, int writer, int slot, int64_t value);
 void hce_plan_add_post(hce_plan_t *plan, int owner, int slot, int64_t value);
 void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
                             int64_t value);
+/* My counter rises to value although I do not wait that far (credits that
+ * the end of a launch does not need). */
+void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot,
+                       int64_t value);
 /* Sorts lanes, computes rises. On failure the plan is destroyed. */
 hce_status_t hce_plan_finish(hce_plan_t *plan);
 void hce_plan_destroy(hce_plan_t *plan);
@@ -176,7 +184,22 @@ void hce_plan_destroy(hce_plan_t *plan);
 uint64_t hce_plan_chunk_width(uint64_t len, uint64_t width);
 uint32_t hce_plan_num_chunks(uint64_t len, uint64_t width);
 
-/* What a plan moves, counted from its ops; copies once a destination. */
+/* The same as a value: chunk j starts at j * width and belongs to context
+ * j mod contexts. */
+typedef struct hce_plan_chunks {
+    uint64_t len;   /* of the slice */
+    uint64_t width; /* of a chunk */
+    uint32_t count;
+    uint32_t contexts;
+} hce_plan_chunks_t;
+hce_plan_chunks_t hce_plan_chunks(const hce_plan_params_t *params);
+uint64_t hce_plan_chunk_len(const hce_plan_chunks_t *chunks, uint32_t j);
+/* Chunks of a slice in a context: what its counter rises by. */
+uint32_t hce_plan_context_chunks(const hce_plan_chunks_t *chunks,
+                                 uint32_t context);
+
+/* What a plan moves, counted from its ops; copies once a destination. Ops of
+ * no bytes are signals and not counted. */
 typedef struct hce_plan_totals {
     uint64_t puts;
     uint64_t put_bytes;
@@ -193,8 +216,8 @@ typedef struct hce_plan_builder {
                           hce_plan_t **plan_p);
     /* NULL if the path can run with these params, else why not (static). */
     const char *(*refuse)(const hce_plan_params_t *params);
-    /* Bytes and puts from node to another in one launch, by formula, not
-     * by counting ops. */
+    /* Bytes and puts (of more than no bytes) from a node to another in one
+     * launch, by formula, not by counting ops. */
     void (*traffic)(const hce_plan_params_t *params, int from_node,
                     int to_node, uint64_t *bytes_p, uint64_t *puts_p);
 } hce_plan_builder_t;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Plans of the path "direct": one hop between nodes. Pure.
+ */
+#ifndef HCE_DIRECT_DIRECT_H
+#define HCE_DIRECT_DIRECT_H
+
+#include "plan/plan.h"
+
+/* Every rank puts its slice to its carrier on each remote node; carriers and
+ * owners spread slices over their node. */
+extern const hce_plan_builder_t hce_direct_allgather;
+
+#endif

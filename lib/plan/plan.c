@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Builder helpers: arrays that grow while a plan is being built. After the
+ * first failure everything is a no-op until hce_plan_finish reports it, so
+ * that a builder needs no error path of its own.
+ */
+#include "config.h"
+
+#include "plan/plan.h"
+
+#include "util/log.h"
+#include "util/math.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROW_FIRST 16
+
+/* A stated rise of one of my counters; kept apart from waits[]. */
+typedef struct plan_build {
+    hce_status_t status;
+    uint32_t cap_ops;
+    uint32_t cap_lanes;
+    uint32_t cap_refs;
+    uint32_t cap_waits;
+    uint32_t cap_posts;
+    hce_plan_wait_t *rises;
+    uint32_t num_rises;
+    uint32_t cap_rises;
+} plan_build_t;
+
+static plan_build_t *plan_build(hce_plan_t *plan)
+{
+    assert(plan->builder != NULL);
+    return plan->builder;
+}
+
+static void plan_fail(hce_plan_t *plan, hce_status_t status, const char *why)
+{
+    plan_build_t *build = plan_build(plan);
+
+    if (build->status != HCE_OK) {
+        return;
+    }
+    build->status = status;
+    hce_log(ERROR, PLAN, "plan '%s' of rank %d: %s", plan->path,
+            plan->params.rank, why);
+}
+
+/* Room for one more element; NULL after a failure. */
+static void *plan_grow(hce_plan_t *plan, void *array_p, uint32_t *num_p,
+                       uint32_t *cap_p, size_t size)
+{
+    char *array;
+    uint32_t cap;
+
+    if (plan_build(plan)->status != HCE_OK) {
+        return NULL;
+    }
+    memcpy(&array, array_p, sizeof(array));
+    if (*num_p == *cap_p) {
+        cap = *cap_p == 0 ? GROW_FIRST : *cap_p * 2;
+        array = cap > UINT32_MAX / 2 ? NULL
+                                     : realloc(array, (size_t)cap * size);
+        if (array == NULL) {
+            plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+            return NULL;
+        }
+        memcpy(array_p, &array, sizeof(array));
+        *cap_p = cap;
+    }
+    return memset(array + (size_t)(*num_p)++ * size, 0, size);
+}
+
+hce_status_t hce_plan_create(const hce_plan_params_t *params,
+                             const char *path, hce_plan_t **plan_p)
+{
+    hce_plan_t *plan;
+
+    assert(params->contexts >= 1 &&
+           params->contexts <= HCE_PLAN_MAX_CONTEXTS);
+    assert(params->rank >= 0 && params->rank < params->layout->nranks);
+    assert(strlen(path) < sizeof(plan->path));
+
+    plan = calloc(1, sizeof(*plan));
+    if (plan == NULL) {
+        goto err;
+    }
+    plan->builder = calloc(1, sizeof(plan_build_t));
+    if (plan->builder == NULL) {
+        goto err_free_plan;
+    }
+    plan->params = *params;
+    memcpy(plan->path, path, strlen(path) + 1);
+    *plan_p = plan;
+    return HCE_OK;
+
+err_free_plan:
+    free(plan);
+err:
+    hce_log(ERROR, PLAN, "plan '%s' of rank %d: out of memory", path,
+            params->rank);
+    return HCE_ERR_NO_MEMORY;
+}
+
+static void plan_free_build(hce_plan_t *plan)
+{
+    plan_build_t *build = plan->builder;
+
+    if (build != NULL) {
+        free(build->rises);
+        free(build);
+    }
+    plan->builder = NULL;
+}
+
+void hce_plan_destroy(hce_plan_t *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    plan_free_build(plan);
+    free(plan->ops);
+    free(plan->lanes);
+    free(plan->lane_ops);
+    free(plan->refs);
+    free(plan->waits);
+    free(plan->posts);
+    free(plan->in);
+    free(plan->out);
+    free(plan);
+}
+
+uint32_t hce_plan_add_lane(hce_plan_t *plan, hce_plan_lane_kind_t kind,
+                           int peer, int context, int direction)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_lane_t *lane;
+
+    lane = plan_grow(plan, &plan->lanes, &plan->num_lanes, &build->cap_lanes,
+                     sizeof(*lane));
+    if (lane == NULL) {
+        return 0;
+    }
+    lane->kind = kind;
+    lane->peer = peer;
+    lane->context = context;
+    lane->direction = direction;
+    return plan->num_lanes - 1;
+}
+
+void hce_plan_add_op(hce_plan_t *plan, hce_plan_kind_t kind, uint32_t lane,
+                     uint64_t len)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_op_t *op;
+
+    op = plan_grow(plan, &plan->ops, &plan->num_ops, &build->cap_ops,
+                   sizeof(*op));
+    if (op == NULL) {
+        return;
+    }
+    assert(lane < plan->num_lanes);
+    op->kind = kind;
+    op->lane = lane;
+    op->len = len;
+    op->ref = plan->num_refs;
+    op->wait = plan->num_waits;
+    op->post = plan->num_posts;
+    plan->lanes[lane].num_ops++;
+}
+
+/* One more of something that belongs to the last op. */
+static void plan_count_up(hce_plan_t *plan, uint16_t *count)
+{
+    if (*count == UINT16_MAX) {
+        plan_fail(plan, HCE_ERR_UNSUPPORTED,
+                  "an op with more than 65535 refs, waits or posts");
+    } else {
+        (*count)++;
+    }
+}
+
+static hce_plan_op_t *plan_last_op(hce_plan_t *plan)
+{
+    assert(plan->num_ops > 0);
+    return &plan->ops[plan->num_ops - 1];
+}
+
+static bool plan_add_ref(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
+                         uint64_t offset)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_ref_t *ref;
+
+    ref = plan_grow(plan, &plan->refs, &plan->num_refs, &build->cap_refs,
+                    sizeof(*ref));
+    if (ref == NULL) {
+        return false;
+    }
+    ref->rank = rank;
+    ref->buf = buf;
+    ref->offset = offset;
+    ref->depth = 1;
+    return true;
+}
+
+void hce_plan_add_src(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
+                      uint64_t offset)
+{
+    if (plan_add_ref(plan, rank, buf, offset)) {
+        assert(plan_last_op(plan)->num_dst == 0);
+        plan_count_up(plan, &plan_last_op(plan)->num_src);
+    }
+}
+
+void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
+                      uint64_t offset)
+{
+    if (plan_add_ref(plan, rank, buf, offset)) {
+        plan_count_up(plan, &plan_last_op(plan)->num_dst);
+    }
+}
+
+void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride)
+{
+    assert(depth >= 1 && depth <= UINT16_MAX);
+    if (plan_build(plan)->status == HCE_OK) {
+        assert(plan->num_refs > 0);
+        plan->refs[plan->num_refs - 1].depth = depth;
+        plan->refs[plan->num_refs - 1].stride = stride;
+    }
+}
+
+static hce_plan_wait_t *plan_push_wait(hce_plan_t *plan)
+{
+    return plan_grow(plan, &plan->waits, &plan->num_waits,
+                     &plan_build(plan)->cap_waits, sizeof(hce_plan_wait_t));
+}
+
+void hce_plan_add_wait(hce_plan_t *plan, int writer, int slot, int64_t value)
+{
+    hce_plan_wait_t *wait = plan_push_wait(plan);
+
+    assert(plan->num_done_wait == 0);
+    if (wait != NULL) {
+        *wait = (hce_plan_wait_t){writer, slot, value};
+        plan_count_up(plan, &plan_last_op(plan)->num_wait);
+    }
+}
+
+void hce_plan_add_post(hce_plan_t *plan, int owner, int slot, int64_t value)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_post_t *post;
+
+    post = plan_grow(plan, &plan->posts, &plan->num_posts, &build->cap_posts,
+                     sizeof(*post));
+    if (post != NULL) {
+        *post = (hce_plan_post_t){owner, slot, value};
+        plan_count_up(plan, &plan_last_op(plan)->num_post);
+    }
+}
+
+void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
+                            int64_t value)
+{
+    hce_plan_wait_t *wait = plan_push_wait(plan);
+
+    if (wait != NULL) {
+        *wait = (hce_plan_wait_t){writer, slot, value};
+        if (plan->num_done_wait++ == 0) {
+            plan->done_wait = plan->num_waits - 1;
+        }
+    }
+}
+
+void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot, int64_t value)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_wait_t *rise;
+
+    rise = plan_grow(plan, &build->rises, &build->num_rises,
+                     &build->cap_rises, sizeof(*rise));
+    if (rise != NULL) {
+        *rise = (hce_plan_wait_t){writer, slot, value};
+    }
+}
+
+/* Order of start is the order in which the builder added a lane's ops. */
+static hce_status_t plan_sort_lanes(hce_plan_t *plan)
+{
+    uint32_t i, at = 0;
+
+    plan->lane_ops = malloc(hce_max(plan->num_ops, 1u) *
+                            sizeof(*plan->lane_ops));
+    if (plan->lane_ops == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < plan->num_lanes; i++) {
+        plan->lanes[i].first = at;
+        at += plan->lanes[i].num_ops;
+        plan->lanes[i].num_ops = 0;
+    }
+    for (i = 0; i < plan->num_ops; i++) {
+        hce_plan_lane_t *lane = &plan->lanes[plan->ops[i].lane];
+
+        plan->lane_ops[lane->first + lane->num_ops++] = i;
+    }
+    return HCE_OK;
+}
+
+static int rise_compare(const void *a_p, const void *b_p)
+{
+    const hce_plan_rise_t *a = a_p, *b = b_p;
+
+    if (a->rank != b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    return (a->slot > b->slot) - (a->slot < b->slot);
+}
+
+/* Sorts, and keeps the greatest value of each counter; those that never
+ * rise are dropped. Returns how many remain. */
+static uint32_t rises_reduce(hce_plan_rise_t *rises, uint32_t num)
+{
+    uint32_t i, kept = 0;
+
+    qsort(rises, num, sizeof(*rises), rise_compare);
+    for (i = 0; i < num; i++) {
+        if (rises[i].rise <= 0) {
+            continue;
+        }
+        if (kept > 0 && rise_compare(&rises[kept - 1], &rises[i]) == 0) {
+            rises[kept - 1].rise = hce_max(rises[kept - 1].rise,
+                                           rises[i].rise);
+        } else {
+            rises[kept++] = rises[i];
+        }
+    }
+    return kept;
+}
+
+/* Appends one, or raises the last where it is the same counter: builders
+ * name a counter many times in a row. */
+static uint32_t rises_push(hce_plan_rise_t *rises, uint32_t num,
+                           hce_plan_rise_t rise)
+{
+    if (num > 0 && rise_compare(&rises[num - 1], &rise) == 0) {
+        rises[num - 1].rise = hce_max(rises[num - 1].rise, rise.rise);
+        return num;
+    }
+    rises[num] = rise;
+    return num + 1;
+}
+
+static hce_status_t plan_compute_rises(hce_plan_t *plan)
+{
+    plan_build_t *build = plan_build(plan);
+    hce_plan_rise_t rise;
+    uint32_t i, num;
+
+    plan->in = calloc((size_t)plan->num_waits + build->num_rises + 1,
+                      sizeof(*plan->in));
+    plan->out = calloc((size_t)plan->num_posts + 1, sizeof(*plan->out));
+    if (plan->in == NULL || plan->out == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    for (i = 0, num = 0; i < plan->num_waits + build->num_rises; i++) {
+        const hce_plan_wait_t *wait =
+            i < plan->num_waits ? &plan->waits[i]
+                                : &build->rises[i - plan->num_waits];
+
+        rise = (hce_plan_rise_t){wait->writer, wait->slot, wait->value};
+        num = rises_push(plan->in, num, rise);
+    }
+    plan->num_in = rises_reduce(plan->in, num);
+    for (i = 0, num = 0; i < plan->num_posts; i++) {
+        const hce_plan_post_t *post = &plan->posts[i];
+
+        rise = (hce_plan_rise_t){post->owner, post->slot, post->value};
+        num = rises_push(plan->out, num, rise);
+    }
+    plan->num_out = rises_reduce(plan->out, num);
+    return HCE_OK;
+}
+
+hce_status_t hce_plan_finish(hce_plan_t *plan)
+{
+    hce_status_t status = plan_build(plan)->status;
+
+    if (status == HCE_OK) {
+        status = plan_sort_lanes(plan);
+    }
+    if (status == HCE_OK) {
+        status = plan_compute_rises(plan);
+    }
+    if (status != HCE_OK) {
+        hce_plan_destroy(plan);
+        return status;
+    }
+    plan_free_build(plan);
+    return HCE_OK;
+}
