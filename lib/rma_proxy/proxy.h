@@ -10,10 +10,13 @@
 
 #include "boot/boot.h"
 #include "rma_proxy/transport.h"
+#include "util/config.h"
 #include "util/counter.h"
 #include "util/layout.h"
 
 #define HCE_PROXY_MAIL_SIZE 512 /* bytes a peer may leave, two slots each */
+
+extern const hce_config_table_t hce_rma_proxy_config;
 
 typedef struct hce_proxy hce_proxy_t;
 typedef struct hce_proxy_mem hce_proxy_mem_t;

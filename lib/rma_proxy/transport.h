@@ -5,13 +5,17 @@
  * from the engine's owner, one at a time, but for mem_register, mem_pack and
  * mem_deregister (caller's thread; the transport locks what it must).
  *
- * Order: on one (peer, context) a signal or message is seen by the target
- * only after all earlier puts there have landed. Puts have no order among
- * themselves. Nothing may be dropped: a refused post returns
- * HCE_ERR_NO_RESOURCE and is made again by the caller.
+ * Order: on one (peer, context) a signal is seen by the target only after
+ * all earlier puts and signals there have landed. Messages to a peer are seen
+ * in their order, but have none against puts and signals: networks carry
+ * them on another path. Puts have no order among themselves. Nothing may be
+ * dropped: a refused post returns HCE_ERR_NO_RESOURCE and is made again by
+ * the caller.
  */
 #ifndef HCE_RMA_PROXY_TRANSPORT_H
 #define HCE_RMA_PROXY_TRANSPORT_H
+
+#include "util/counter.h"
 
 #include <hce/hce.h>
 #include <stdbool.h>
@@ -42,8 +46,7 @@ typedef struct hce_transport_params {
     int rank, size;
     int contexts;        /* how many to open; 0: as many as are useful */
     const uint8_t *secret; /* 16 bytes, the same on all ranks */
-    uint64_t *inbox;     /* words that peers' signals and messages write;
-                            accessed atomically only */
+    hce_counter_t *inbox; /* words that peers' signals and messages write */
     uint32_t inbox_words;
     char *mail;          /* bytes that peers' messages write */
     size_t mail_size;

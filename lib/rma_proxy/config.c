@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Settings of the RMA proxy and its transports.
+ */
+#include "config.h"
+
+#include "rma_proxy/settings.h"
+
+#include "rma_proxy/proxy.h"
+
+hce_proxy_settings_t hce_proxy_settings;
+
+const char *const hce_proxy_choices[] = {"auto", "ucx", "loop", NULL};
+
+static const hce_config_field_t fields[] = {
+    {.name = "HCE_TRANSPORT",
+     .dfl = "auto",
+     .text = "Network between nodes: auto is the first usable one; loop "
+             "serves the ranks of one machine and is never chosen by auto.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &hce_proxy_settings.transport,
+     .choices = hce_proxy_choices,
+     .collective = 1},
+    {.name = "HCE_NUM_CTX",
+     .dfl = "0",
+     .text = "Contexts (independent connections to each peer) to open, at "
+             "most 16; 0 is what the transport finds useful, at most 4.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.contexts,
+     .min = 0,
+     .max = 16,
+     .collective = 1},
+    {.name = "HCE_LOOP_FAULTS",
+     .dfl = NULL,
+     .text = "Faults that the loop transport makes, for tests: a comma-"
+             "separated list of delay=P, reorder=P, refuse=P, pieces=P, "
+             "twice=P (percent of ops), break=N@R, lose=N@R (rank R's "
+             "endpoint fails, or silently drops, at its N-th op).",
+     .type = HCE_CONFIG_STRING,
+     .value = &hce_proxy_settings.loop_faults},
+    {.name = "HCE_LOOP_SEED",
+     .dfl = "1",
+     .text = "Seed of the choices that HCE_LOOP_FAULTS leaves open.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.loop_seed},
+};
+
+const hce_config_table_t hce_rma_proxy_config =
+    HCE_CONFIG_TABLE("rma_proxy", fields);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Values of this folder's settings, for use inside the folder. Written by
+ * hce_config_init, constant afterwards.
+ */
+#ifndef HCE_RMA_PROXY_SETTINGS_H
+#define HCE_RMA_PROXY_SETTINGS_H
+
+#include <stdint.h>
+
+typedef struct hce_proxy_settings {
+    int transport;    /* 0 is auto, else a name of the table in config.c */
+    int64_t contexts; /* 0 is what is useful */
+    const char *loop_faults;
+    int64_t loop_seed;
+} hce_proxy_settings_t;
+
+extern hce_proxy_settings_t hce_proxy_settings;
+
+/* Names of the transports that HCE_TRANSPORT may ask for, after "auto". */
+extern const char *const hce_proxy_choices[];
+
+#endif
