@@ -7,7 +7,8 @@
 # a limit of TEST_LIMIT seconds, and sets for it
 #   srcdir, builddir  absolute paths        TMPDIR  a folder of its own
 #   CC, CFLAGS        as configured         MAKE
-# "make check TESTS=tests/unit/x" runs one; TEST_WRAPPER goes before programs.
+# "make check TESTS=tests/unit/x" runs one, "make check-unit" those that need
+# no other program; TEST_WRAPPER goes before programs.
 include tests/unit/util.mk
 include tests/unit/boot.mk
 include tests/unit/topo.mk
@@ -31,10 +32,14 @@ run_tests = srcdir=$(abs_top_srcdir) builddir=$(abs_top_builddir) \
 check-TESTS: $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check.sum $(TESTS)
 
-.PHONY: check-long
+.PHONY: check-unit check-long
+check-unit: all-am $(check_PROGRAMS)
+	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-unit.sum \
+		$(filter tests/unit/%,$(TESTS))
+
 check-long: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(LONG_TEST_LIMIT) -s tests/check-long.sum $(LONG_TESTS)
 
 mostlyclean-local:
 	test ! -d tests || find tests -name '*.log' -exec rm -f {} +
-	rm -f tests/check.sum tests/check-long.sum
+	rm -f tests/check.sum tests/check-unit.sum tests/check-long.sum
