@@ -136,3 +136,15 @@ m4_define([_HCE_PACKAGE_WHY],
                [hce_why="there is a $2.pc, but nothing links with it"],
                [hce_why="neither $2.pc nor <$3> is installed"])],
         [hce_why="no $2.pc or <$3> that links below $with_$1"])])])
+
+dnl HCE_KEEP_RUN_PATHS(LIBS): sets HCE_LDFLAGS, for every link. Libtool forgets
+dnl linker options among the libraries of a convenience library, the run path
+dnl in pmix.pc for one.
+AC_DEFUN([HCE_KEEP_RUN_PATHS],
+[HCE_LDFLAGS=
+for hce_word in $1; do
+    AS_CASE([$hce_word],
+        [-Wl,*], [HCE_LDFLAGS="$HCE_LDFLAGS $hce_word"])
+done
+AC_SUBST([HCE_LDFLAGS])
+])

@@ -3,6 +3,7 @@
 dist_man_MANS += man/hce.7
 EXTRA_DIST += man/man3.awk
 
+man3dir = $(mandir)/man3
 man3_awk = $(srcdir)/man/man3.awk
 noinst_DATA += man/man3.stamp
 CLEANFILES += man/man3.stamp
