@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
+util_scripts = tests/unit/style_check.sh
+TESTS += $(util_scripts)
+EXTRA_DIST += $(util_scripts)
+
 if HAVE_CMOCKA
 util_tests = \
 	tests/unit/util_basics \
