@@ -9,7 +9,8 @@
 #              util/counter.h, or within an atomic_...() call
 #   getenv     is called in lib/util only
 #   vendor     headers are included in their home only
-#   header     every header compiles alone, in C and in C++
+#   header     every header compiles alone, in C and in C++: it takes
+#              static_assert from assert.h and writes _Atomic(type)
 #
 # A finding is a line "RULE FILE:LINE what".
 # environment: srcdir, builddir, CC, CXX, CFLAGS, TMPDIR (see tests/local.mk)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-util_scripts = tests/unit/style_check.sh
+util_scripts = \
+	tests/unit/hce_info.sh \
+	tests/unit/style_check.sh
 TESTS += $(util_scripts)
 EXTRA_DIST += $(util_scripts)
 
