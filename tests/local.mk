@@ -19,6 +19,7 @@ include tests/unit/core.mk
 include tests/property/local.mk
 include tests/job/local.mk
 include tests/build/local.mk
+include tests/cross/local.mk
 
 EXTRA_DIST += tests/runner tests/run_one
 # Seconds a test may take; those of LONG_TESTS ten times as many.
@@ -32,10 +33,13 @@ run_tests = srcdir=$(abs_top_srcdir) builddir=$(abs_top_builddir) \
 check-TESTS: $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check.sum $(TESTS)
 
-.PHONY: check-unit check-long
+.PHONY: check-unit check-long print-unit-tests
 check-unit: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-unit.sum \
 		$(filter tests/unit/%,$(TESTS))
+
+print-unit-tests:
+	@echo $(filter tests/unit/%,$(TESTS))
 
 check-long: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(LONG_TEST_LIMIT) -s tests/check-long.sum $(LONG_TESTS)

@@ -2,5 +2,12 @@
 # Tests of the build itself: what is exported, installed, packed.
 build_tests = \
 	tests/build/runner.sh
+build_long_tests = \
+	tests/build/packages.sh \
+	tests/build/without_packages.sh \
+	tests/build/with_clang.sh \
+	tests/build/with_ndebug.sh \
+	tests/build/distcheck.sh
 TESTS += $(build_tests)
-EXTRA_DIST += $(build_tests)
+LONG_TESTS += $(build_long_tests)
+EXTRA_DIST += $(build_tests) $(build_long_tests) tests/build/lib.sh
