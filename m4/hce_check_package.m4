@@ -20,6 +20,7 @@ dnl links: that turns away the build machine's packages in a cross build.
 dnl "yes" or DIR that cannot be met is an error; "guess" drops the package.
 AC_DEFUN([HCE_CHECK_PACKAGE],
 [AC_REQUIRE([PKG_PROG_PKG_CONFIG])
+AC_REQUIRE([AC_PROG_SED])
 AC_REQUIRE([HCE_PACKAGE_PATHS])
 m4_pushdef([hce_up], m4_translit([$1], [a-z-], [A-Z_]))
 AC_ARG_WITH([$1],
@@ -38,7 +39,7 @@ AS_CASE([$with_$1],
                         [hce_tries="pkg-config compiler"])],
     [_HCE_PACKAGE_BELOW([$with_$1], [$2])])
 for hce_try in $hce_tries; do
-    _HCE_PACKAGE_FLAGS([$2], [$4], hce_up)
+    _HCE_PACKAGE_FLAGS([$2], [$4], hce_up, m4_bpatsubst([$3], [.* ]))
     _HCE_PACKAGE_LINK([$3], [$5], [have_$1=yes])
     test $have_$1 = yes && break
 done
@@ -80,7 +81,8 @@ m4_define([_HCE_PACKAGE_BELOW],
  done
  hce_include=$1/include])
 
-dnl _HCE_PACKAGE_FLAGS(MODULE, LIBRARIES, UPPER-CASE-NAME): flags of $hce_try.
+dnl _HCE_PACKAGE_FLAGS(MODULE, LIBRARIES, UPPER-CASE-NAME, HEADER): the flags
+dnl of candidate $hce_try.
 m4_define([_HCE_PACKAGE_FLAGS],
 [hce_cflags=
  hce_libs=
@@ -106,6 +108,10 @@ m4_define([_HCE_PACKAGE_FLAGS],
             [continue])],
      [below:*],
      [hce_dir=${hce_try@%:@below:}
+      # Both must be there, or the compiler would take what it has elsewhere.
+      hce_file=`echo "lib$2" | $SED 's/-l//;s/ .*//'`
+      AS_IF([test ! -f "$hce_include/$4" ||
+             test -z "`ls "$hce_dir/$hce_file".* 2>/dev/null`"], [continue])
       hce_cflags=-I$hce_include
       hce_libs="-L$hce_dir -Wl,-rpath,$hce_dir $2"])])
 
