@@ -11,6 +11,7 @@
 
 #include "rma_proxy/transport.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #define LOOP_MAGIC     "hceloop1"
@@ -38,7 +39,7 @@ typedef struct loop_hello {
     uint8_t secret[16];
 } loop_hello_t;
 
-_Static_assert(sizeof(loop_hello_t) == 32, "wire size");
+static_assert(sizeof(loop_hello_t) == 32, "wire size");
 
 /* Then frames, each followed by len bytes. */
 typedef struct loop_frame {
@@ -50,7 +51,7 @@ typedef struct loop_frame {
     uint64_t mem; /* PUT: id of the target's registration */
 } loop_frame_t;
 
-_Static_assert(sizeof(loop_frame_t) == 40, "wire size");
+static_assert(sizeof(loop_frame_t) == 40, "wire size");
 
 /* What connect needs: the listener's name. */
 typedef struct loop_address {
