@@ -4,9 +4,9 @@
 #
 # hce_info: what it prints, how it fails, and that docs/ENV.md is what
 # "hce_info --doc" prints.
-# environment: srcdir, builddir, TMPDIR (see tests/local.mk)
+# environment: srcdir, builddir, TMPDIR, TEST_WRAPPER (see tests/local.mk)
 set -u
-info=${builddir:?}/tools/hce_info
+info="${TEST_WRAPPER:-} ${builddir:?}/tools/hce_info"
 out=${TMPDIR:?}/out err=$TMPDIR/err
 failures=0
 unset ${!HCE_*}
@@ -16,7 +16,7 @@ run() {
     local want=$1 status
 
     shift
-    "$info" "$@" >"$out" 2>"$err"
+    $info "$@" >"$out" 2>"$err"
     status=$?
     [ "$status" -eq "$want" ] || fail "hce_info $*: exit status $status"
 }
@@ -61,14 +61,14 @@ has "$err" 'HCE_TRANSPROT is not a setting; the nearest one is HCE_TRANSPORT'
 
 run 64 --nonsense
 run 64 argument
-"$info" -c >/dev/full 2>"$err" && fail "a full disk went unnoticed"
+$info -c >/dev/full 2>"$err" && fail "a full disk went unnoticed"
 
 HCE_TRANSPORT=loop run 0 --doc
 if ! diff -u "$srcdir/docs/ENV.md" "$out"; then
     fail "docs/ENV.md is stale: run make update-env-doc"
 fi
 # Every setting that -c prints is in the page.
-"$info" -c | cut -d = -f 1 | while read -r name; do
+$info -c | cut -d = -f 1 | while read -r name; do
     grep -qF "| \`$name\` |" "$out" || echo "$name"
 done >"$err"
 [ ! -s "$err" ] || fail "settings that the page lacks"

@@ -309,7 +309,7 @@ if [ -s "$tmp/found" ]; then
     exit 1
 fi
 if [ -z "$CXX" ]; then
-    echo "SKIP: no C++23 compiler for the headers; all other rules hold"
+    echo "skipped: no C++23 compiler for the headers; all other rules hold"
     exit 77
 fi
 echo "nothing to find in $(sources "$srcdir" lib include | wc -l) files"

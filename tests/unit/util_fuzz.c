@@ -289,10 +289,10 @@ static int layout_sizes(const char *text, int nranks, long *sizes)
     do {
         long size = strtol(end + 1, &end, 10);
 
-        sum += size;
-        if (size < 1 || sum > nranks) {
+        if (size < 1 || size > nranks - sum) {
             return 0;
         }
+        sum += size;
         sizes[count++] = size;
     } while (*end == ',');
     return sum == nranks ? count : 0;

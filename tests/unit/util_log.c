@@ -315,8 +315,9 @@ static void *write_thread(void *arg)
     return NULL;
 }
 
-/* Half of the threads share a rank, and so race for one file. */
-static int write_threads(void *arg)
+/* Half of the threads share a rank, and so race for one file. Not in a child:
+ * TSan starts no threads after a fork. */
+static void threads_have_ranks(void **state)
 {
     pthread_t threads[NUM_THREADS];
     int ranks[NUM_THREADS];
@@ -335,21 +336,11 @@ static int write_threads(void *arg)
     }
     for (int i = 0; i < NUM_THREADS; i++) {
         snprintf(path, sizeof(path), "%s/thread.%d", folder, ranks[i]);
-        if (file_lines(path) !=
-            (ranks[i] == 0 ? NUM_THREADS / 2 * NUM_LINES : NUM_LINES)) {
-            return 1;
-        }
+        assert_int_equal(file_lines(path), ranks[i] == 0 ?
+                                               NUM_THREADS / 2 * NUM_LINES :
+                                               NUM_LINES);
     }
-    return 0;
-}
-
-static void threads_have_ranks(void **state)
-{
-    static child_t child;
-
-    child_run(write_threads, NULL, &child);
-    assert_int_equal(child.exit_status, 0);
-    assert_int_equal(child.num_lines, 0);
+    hce_log_init(NULL, NULL);
 }
 
 static int setup(void **state)
