@@ -36,8 +36,7 @@ typedef struct direct_carried {
     int index;
 } direct_carried_t;
 
-static direct_carried_t carried_begin(const hce_layout_t *layout,
-                                      int carrier)
+static direct_carried_t carried_begin(const hce_layout_t *layout, int carrier)
 {
     return (direct_carried_t){
         .layout = layout,
@@ -178,12 +177,10 @@ static void direct_add_carried_copy(const direct_build_t *b, uint32_t lane,
 {
     const hce_plan_chunks_t *chunks = &b->chunks;
 
-    hce_plan_add_op(b->plan, HCE_OP_COPY, lane,
-                    hce_plan_chunk_len(chunks, j));
+    hce_plan_add_op(b->plan, HCE_OP_COPY, lane, hce_plan_chunk_len(chunks, j));
     hce_plan_add_src(b->plan, b->me, HCE_BUF_RECV,
                      it->slice * chunks->len + j * chunks->width);
-    hce_plan_add_wait(b->plan, it->slice,
-                      HCE_SLOT_FLOW + j % chunks->contexts,
+    hce_plan_add_wait(b->plan, it->slice, HCE_SLOT_FLOW + j % chunks->contexts,
                       j / chunks->contexts + 1);
     direct_add_spread(b, it->slice, it->index + 1, j);
 }
@@ -226,13 +223,11 @@ static void direct_add_done(const direct_build_t *b)
     }
     for (i = 1; i < b->node_size; i++) {
         peer = direct_peer(b, i);
-        hce_plan_add_done_wait(b->plan, peer, HCE_SLOT_LOCAL,
-                               b->chunks.count);
+        hce_plan_add_done_wait(b->plan, peer, HCE_SLOT_LOCAL, b->chunks.count);
         it = carried_begin(b->layout, peer);
         while (carried_next(&it)) {
-            hce_plan_add_done_wait(b->plan, peer,
-                                   HCE_SLOT_LOCAL + 1 + it.index,
-                                   b->chunks.count);
+            hce_plan_add_done_wait(
+                b->plan, peer, HCE_SLOT_LOCAL + 1 + it.index, b->chunks.count);
         }
     }
 }

@@ -58,8 +58,8 @@ static void flat_add_lanes(flat_build_t *b)
                                                      b->next, 0, 0)
                                  : b->lanes[0];
         } else if (i < b->chunks.count) {
-            b->lanes[i] = hce_plan_add_lane(b->plan, HCE_LANE_PROXY, b->next,
-                                            i, 0);
+            b->lanes[i] =
+                hce_plan_add_lane(b->plan, HCE_LANE_PROXY, b->next, i, 0);
         }
     }
 }
@@ -120,10 +120,8 @@ static void flat_add_done(const flat_build_t *b)
                                 b->chunks.contexts
                       : b->chunks.count - 1;
 
-        hce_plan_add_done_wait(b->plan, b->prev,
-                               flat_slot(b, b->put_in, last),
-                               flat_value(b, b->put_in, b->nranks - 2,
-                                          last));
+        hce_plan_add_done_wait(b->plan, b->prev, flat_slot(b, b->put_in, last),
+                               flat_value(b, b->put_in, b->nranks - 2, last));
     }
 }
 
@@ -181,7 +179,8 @@ static hce_status_t flat_build(const hce_plan_params_t *params,
 static const char *flat_refuse(const hce_plan_params_t *params)
 {
     uint64_t ops = (uint64_t)hce_plan_num_chunks(params->len, params->width) *
-                       params->layout->nranks + 1;
+                       params->layout->nranks +
+                   1;
 
     if (params->coll != HCE_COLL_ALLGATHER) {
         return "flat here is for AllGather only";
@@ -205,10 +204,10 @@ static void flat_traffic(const hce_plan_params_t *params, int from_node,
         links += layout->node[(rank + 1) % layout->nranks] == to_node;
     }
     *bytes_p = links * slices * params->len;
-    *puts_p = params->len == 0
-                  ? 0
-                  : links * slices *
-                        hce_plan_num_chunks(params->len, params->width);
+    *puts_p =
+        params->len == 0
+            ? 0
+            : links * slices * hce_plan_num_chunks(params->len, params->width);
 }
 
 const hce_plan_builder_t hce_flat_allgather = {

@@ -62,8 +62,8 @@ static void *plan_grow(hce_plan_t *plan, void *array_p, uint32_t *num_p,
     memcpy(&array, array_p, sizeof(array));
     if (*num_p == *cap_p) {
         cap = *cap_p == 0 ? GROW_FIRST : *cap_p * 2;
-        array = cap > UINT32_MAX / 2 ? NULL
-                                     : realloc(array, (size_t)cap * size);
+        array =
+            cap > UINT32_MAX / 2 ? NULL : realloc(array, (size_t)cap * size);
         if (array == NULL) {
             plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
             return NULL;
@@ -74,13 +74,12 @@ static void *plan_grow(hce_plan_t *plan, void *array_p, uint32_t *num_p,
     return memset(array + (size_t)(*num_p)++ * size, 0, size);
 }
 
-hce_status_t hce_plan_create(const hce_plan_params_t *params,
-                             const char *path, hce_plan_t **plan_p)
+hce_status_t hce_plan_create(const hce_plan_params_t *params, const char *path,
+                             hce_plan_t **plan_p)
 {
     hce_plan_t *plan;
 
-    assert(params->contexts >= 1 &&
-           params->contexts <= HCE_PLAN_MAX_CONTEXTS);
+    assert(params->contexts >= 1 && params->contexts <= HCE_PLAN_MAX_CONTEXTS);
     assert(params->rank >= 0 && params->rank < params->layout->nranks);
     assert(strlen(path) < sizeof(plan->path));
 
@@ -282,8 +281,8 @@ void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot, int64_t value)
     plan_build_t *build = plan_build(plan);
     hce_plan_wait_t *rise;
 
-    rise = plan_grow(plan, &build->rises, &build->num_rises,
-                     &build->cap_rises, sizeof(*rise));
+    rise = plan_grow(plan, &build->rises, &build->num_rises, &build->cap_rises,
+                     sizeof(*rise));
     if (rise != NULL) {
         *rise = (hce_plan_wait_t){writer, slot, value};
     }
@@ -294,8 +293,8 @@ static hce_status_t plan_sort_lanes(hce_plan_t *plan)
 {
     uint32_t i, at = 0;
 
-    plan->lane_ops = malloc(hce_max(plan->num_ops, 1u) *
-                            sizeof(*plan->lane_ops));
+    plan->lane_ops =
+        malloc(hce_max(plan->num_ops, 1u) * sizeof(*plan->lane_ops));
     if (plan->lane_ops == NULL) {
         plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
         return HCE_ERR_NO_MEMORY;
@@ -335,8 +334,8 @@ static uint32_t rises_reduce(hce_plan_rise_t *rises, uint32_t num)
             continue;
         }
         if (kept > 0 && rise_compare(&rises[kept - 1], &rises[i]) == 0) {
-            rises[kept - 1].rise = hce_max(rises[kept - 1].rise,
-                                           rises[i].rise);
+            rises[kept - 1].rise =
+                hce_max(rises[kept - 1].rise, rises[i].rise);
         } else {
             rises[kept++] = rises[i];
         }
@@ -371,9 +370,9 @@ static hce_status_t plan_compute_rises(hce_plan_t *plan)
         return HCE_ERR_NO_MEMORY;
     }
     for (i = 0, num = 0; i < plan->num_waits + build->num_rises; i++) {
-        const hce_plan_wait_t *wait =
-            i < plan->num_waits ? &plan->waits[i]
-                                : &build->rises[i - plan->num_waits];
+        const hce_plan_wait_t *wait = i < plan->num_waits
+                                          ? &plan->waits[i]
+                                          : &build->rises[i - plan->num_waits];
 
         rise = (hce_plan_rise_t){wait->writer, wait->slot, wait->value};
         num = rises_push(plan->in, num, rise);

@@ -14,8 +14,8 @@
 #include "util/layout.h"
 
 #define HCE_PLAN_MAX_CONTEXTS 16
-#define HCE_PLAN_MAX_CHUNKS 256 /* a slice */
-#define HCE_PLAN_MAX_OPS (1u << 24) /* a rank; builders refuse more */
+#define HCE_PLAN_MAX_CHUNKS   256        /* a slice */
+#define HCE_PLAN_MAX_OPS      (1u << 24) /* a rank; builders refuse more */
 
 typedef enum hce_plan_kind {
     HCE_OP_COPY,   /* one source, one or many destinations on my node */
@@ -33,9 +33,9 @@ typedef enum hce_plan_buf {
 
 /* Counters. A counter is named (owner, writer, slot): it lies with owner, and
  * writer alone raises it, from one lane. Slots of one (owner, writer) pair: */
-#define HCE_SLOT_READY 0 /* writer has entered: owner may touch its buffers */
-#define HCE_SLOT_FLOW 1  /* + direction * 16 + context: chunks put to owner */
-#define HCE_SLOT_NET 33  /* slots below may be written from other nodes */
+#define HCE_SLOT_READY 0  /* writer has entered, its buffers may be used */
+#define HCE_SLOT_FLOW  1  /* + direction * 16 + context: chunks put to owner */
+#define HCE_SLOT_NET   33 /* slots below may be written from other nodes */
 #define HCE_SLOT_LOCAL HCE_SLOT_NET /* + i: by the writer's i-th copy lane */
 
 /* Slots of a pair of ranks of one node, one local slot for each slice; of
@@ -115,8 +115,8 @@ typedef struct hce_plan_rise {
 /* The pure function's arguments. */
 typedef struct hce_plan_params {
     const hce_layout_t *layout; /* outlives the plan */
-    uint64_t len;   /* bytes a rank */
-    uint64_t width; /* wanted bytes of a chunk, >= 1 */
+    uint64_t len;               /* bytes a rank */
+    uint64_t width;             /* wanted bytes of a chunk, >= 1 */
     hce_coll_t coll;
     int rank;
     int root;
@@ -154,8 +154,8 @@ typedef struct hce_plan {
 /* Builder helpers. After the first failure (memory) all later calls do
  * nothing and hce_plan_finish returns it. Order of calls: create; lanes and
  * ops; done_wait; finish. wait, post, src, dst apply to the last op. */
-hce_status_t hce_plan_create(const hce_plan_params_t *params,
-                             const char *path, hce_plan_t **plan_p);
+hce_status_t hce_plan_create(const hce_plan_params_t *params, const char *path,
+                             hce_plan_t **plan_p);
 uint32_t hce_plan_add_lane(hce_plan_t *plan, hce_plan_lane_kind_t kind,
                            int peer, int context, int direction);
 void hce_plan_add_op(hce_plan_t *plan, hce_plan_kind_t kind, uint32_t lane,
@@ -172,8 +172,7 @@ void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
                             int64_t value);
 /* My counter rises to value although I do not wait that far (credits that
  * the end of a launch does not need). */
-void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot,
-                       int64_t value);
+void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot, int64_t value);
 /* Sorts lanes, computes rises. On failure the plan is destroyed. */
 hce_status_t hce_plan_finish(hce_plan_t *plan);
 void hce_plan_destroy(hce_plan_t *plan);

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * What every byte of every buffer holds: whose contributions, from which
+ * offset of their inputs, of which launch; who wrote it last and who has read
+ * it since. A buffer is a list of sorted segments; outputs are kept slice by
+ * slice, so that lists stay short. Each access is checked against the
+ * conflicting ones before it: all of them must be ordered by counters, so
+ * that no other timing gives another result than the one replayed.
+ */
+#include "config.h"
+
+#include "plan/verify_priv.h"
+
+#include "plan/show.h"
+#include "plan/verify_area.h"
+#include "util/math.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct read {
+    uint32_t reader; /* instance */
+    uint32_t next;
+} read_t;
+
+typedef struct piece {
+    uint64_t len;
+    hce_verify_value_t value;
+} piece_t;
+
+/* Part of an access that lies in one area. */
+typedef struct span {
+    hce_verify_area_t *area;
+    uint64_t start;
+    uint64_t end;
+    int rank;
+    hce_plan_buf_t buf;
+} span_t;
+
+struct hce_verify_content {
+    hce_verify_t *v;
+    /* By rank: slices of the output, then the others. */
+    hce_verify_area_t *areas;
+    hce_verify_sets_t *sets;
+    read_t *reads; /* [0] is not used */
+    uint32_t num_reads;
+    uint32_t cap_reads;
+    piece_t *pieces;
+    uint32_t num_pieces;
+    uint32_t cap_pieces;
+    uint32_t instance; /* that is being applied */
+    int launch;
+};
+
+enum { AREA_SEND, AREA_SCRATCH, AREA_STAGE, AREA_OTHERS };
+
+static hce_verify_area_t *content_area(hce_verify_content_t *c, int rank,
+                                       int index)
+{
+    return &c->areas[(size_t)rank * (c->v->nranks + AREA_OTHERS) + index];
+}
+
+static uint64_t area_len(const hce_verify_t *v, int rank, int index)
+{
+    switch (index - v->nranks) {
+    case AREA_SCRATCH:
+        return v->plans[rank]->scratch_len;
+    case AREA_STAGE:
+        return v->plans[rank]->stage_len;
+    default:
+        return v->len;
+    }
+}
+
+bool hce_verify_content_create(hce_verify_t *v, hce_verify_content_t **c_p)
+{
+    hce_verify_content_t *c = calloc(1, sizeof(*c));
+    int rank, i, n = v->nranks;
+    bool ok;
+
+    if (c == NULL) {
+        return hce_verify_no_memory(v);
+    }
+    c->v = v;
+    c->num_reads = 1;
+    c->sets = hce_verify_sets_create(n);
+    c->areas = calloc((size_t)n * (n + AREA_OTHERS), sizeof(*c->areas));
+    ok = c->sets != NULL && c->areas != NULL;
+    for (rank = 0; ok && rank < n; rank++) {
+        for (i = 0; ok && i < n + AREA_OTHERS; i++) {
+            ok = hce_verify_area_init(content_area(c, rank, i),
+                                      area_len(v, rank, i));
+        }
+    }
+    if (!ok) {
+        hce_verify_content_destroy(c);
+        return hce_verify_no_memory(v);
+    }
+    *c_p = c;
+    return true;
+}
+
+void hce_verify_content_destroy(hce_verify_content_t *c)
+{
+    size_t i, n;
+
+    if (c == NULL) {
+        return;
+    }
+    n = c->v->nranks;
+    for (i = 0; c->areas != NULL && i < n * (n + AREA_OTHERS); i++) {
+        hce_verify_area_cleanup(&c->areas[i]);
+    }
+    free(c->areas);
+    free(c->reads);
+    free(c->pieces);
+    hce_verify_sets_destroy(c->sets);
+    free(c);
+}
+
+/* Where a ref begins in this launch; done bytes of it are dealt with. */
+static span_t content_span(hce_verify_content_t *c, const hce_plan_ref_t *ref,
+                           uint64_t done, uint64_t len)
+{
+    uint64_t slot =
+        ref->depth > 1 ? (c->launch % ref->depth) * ref->stride : 0;
+    uint64_t at = ref->offset + slot + done, slice = c->v->len;
+    span_t span = {.rank = ref->rank, .buf = ref->buf};
+    int index, n = c->v->nranks;
+
+    switch (ref->buf) {
+    case HCE_BUF_SEND:
+        index = c->v->in_place ? ref->rank : n + AREA_SEND;
+        break;
+    case HCE_BUF_RECV:
+        index = at / slice;
+        at %= slice;
+        break;
+    case HCE_BUF_SCRATCH:
+        index = n + AREA_SCRATCH;
+        break;
+    default:
+        index = n + AREA_STAGE;
+    }
+    span.area = content_area(c, ref->rank, index);
+    span.start = at;
+    span.end = hce_min(span.area->len, at + (len - done));
+    return span;
+}
+
+/* Is an earlier access of no concern? Launches are told apart by entry and
+ * completion where buffers of the call are touched, not in the library's. */
+static bool content_is_past(const hce_verify_content_t *c, const span_t *span,
+                            uint32_t instance)
+{
+    return instance == HCE_VERIFY_NONE || instance == c->instance ||
+           ((span->buf == HCE_BUF_SEND || span->buf == HCE_BUF_RECV) &&
+            instance / hce_verify_num_ops(c->v) != (uint32_t)c->launch);
+}
+
+static bool content_fault(hce_verify_content_t *c, const span_t *span,
+                          uint32_t other, const char *what)
+{
+    char name[HCE_VERIFY_NAME_SIZE], before[HCE_VERIFY_NAME_SIZE];
+    uint32_t num = hce_verify_num_ops(c->v);
+    uint64_t at = span->start;
+    ptrdiff_t slice = span->area - content_area(c, span->rank, 0);
+
+    if (slice < c->v->nranks) {
+        at += slice * c->v->len;
+    }
+    return hce_verify_fault(
+        c->v, "launch %d: %s %s at byte %" PRIu64 " of %s of rank %d: %s",
+        c->launch, hce_verify_name_op(c->v, c->instance % num, name), what, at,
+        hce_plan_buf_string(span->buf), span->rank,
+        hce_verify_name_op(c->v, other % num, before));
+}
+
+static bool content_add_read(hce_verify_content_t *c,
+                             hce_verify_segment_t *segment)
+{
+    read_t *reads;
+
+    if (c->num_reads >= c->cap_reads) {
+        uint32_t cap = hce_max(2 * c->cap_reads, 1024u);
+
+        reads = realloc(c->reads, cap * sizeof(*reads));
+        if (reads == NULL) {
+            return hce_verify_no_memory(c->v);
+        }
+        c->reads = reads;
+        c->cap_reads = cap;
+    }
+    c->reads[c->num_reads] = (read_t){c->instance, segment->readers};
+    segment->readers = c->num_reads++;
+    return true;
+}
+
+static bool content_add_piece(hce_verify_content_t *c, uint64_t len,
+                              hce_verify_value_t value)
+{
+    piece_t *pieces;
+
+    if (c->num_pieces == c->cap_pieces) {
+        uint32_t cap = hce_max(2 * c->cap_pieces, 64u);
+
+        pieces = realloc(c->pieces, cap * sizeof(*pieces));
+        if (pieces == NULL) {
+            return hce_verify_no_memory(c->v);
+        }
+        c->pieces = pieces;
+        c->cap_pieces = cap;
+    }
+    c->pieces[c->num_pieces++] = (piece_t){len, value};
+    return true;
+}
+
+static bool content_read_span(hce_verify_content_t *c, const span_t *span)
+{
+    hce_verify_area_t *area = span->area;
+    uint32_t i = hce_verify_area_cut(area, span->start);
+    uint32_t end = hce_verify_area_cut(area, span->end);
+
+    if (i == HCE_VERIFY_NONE || end == HCE_VERIFY_NONE) {
+        return hce_verify_no_memory(c->v);
+    }
+    for (; i < end; i++) {
+        hce_verify_segment_t *s = &area->segments[i];
+
+        if (!content_is_past(c, span, s->writer) &&
+            !hce_verify_is_ordered(c->v, s->writer, c->instance)) {
+            return content_fault(c, span, s->writer,
+                                 "does not wait for the write of what it "
+                                 "reads");
+        }
+        if (!content_add_read(c, s) ||
+            !content_add_piece(c, hce_verify_area_end(area, i) - s->start,
+                               s->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Appends what the ref's bytes hold to pieces[]. */
+static bool content_read(hce_verify_content_t *c, const hce_plan_ref_t *ref,
+                         uint64_t len)
+{
+    uint64_t done = 0;
+    span_t span;
+
+    while (done < len) {
+        span = content_span(c, ref, done, len);
+        if (!content_read_span(c, &span)) {
+            return false;
+        }
+        done += span.end - span.start;
+    }
+    return true;
+}
+
+/* All that has been done to a segment comes before its being overwritten. */
+static bool content_check_write(hce_verify_content_t *c, const span_t *span,
+                                const hce_verify_segment_t *s)
+{
+    bool once = span->buf == HCE_BUF_RECV &&
+                c->v->plans[0]->params.coll == HCE_COLL_ALLGATHER;
+    uint32_t op = c->instance % hce_verify_num_ops(c->v), i, reader;
+
+    if (s->writer == c->instance || !content_is_past(c, span, s->writer)) {
+        if (once || s->writer == c->instance) {
+            return content_fault(c, span, s->writer,
+                                 "writes for the second time");
+        }
+        if (!hce_verify_is_ordered(c->v, s->writer, c->instance)) {
+            return content_fault(c, span, s->writer,
+                                 "does not wait for the write that it "
+                                 "overwrites");
+        }
+    }
+    for (i = s->readers; i != 0; i = c->reads[i].next) {
+        reader = c->reads[i].reader;
+        if (reader == c->instance &&
+            hce_verify_op(c->v, op)->kind != HCE_OP_REDUCE) {
+            return content_fault(c, span, reader, "overwrites its source");
+        }
+        if (!content_is_past(c, span, reader) &&
+            !hce_verify_is_ordered(c->v, reader, c->instance)) {
+            return content_fault(c, span, reader,
+                                 "does not wait for the read of what it "
+                                 "overwrites");
+        }
+    }
+    return true;
+}
+
+/* Where in pieces[] a write is. */
+typedef struct cursor {
+    uint32_t piece;
+    uint64_t used; /* of that piece */
+} cursor_t;
+
+static uint32_t cursor_count(const hce_verify_content_t *c, cursor_t cursor,
+                             uint64_t len)
+{
+    uint64_t have = c->pieces[cursor.piece].len - cursor.used;
+    uint32_t num = 1;
+
+    while (have < len) {
+        have += c->pieces[cursor.piece + num++].len;
+    }
+    return num;
+}
+
+static void content_fill(hce_verify_content_t *c, const span_t *span,
+                         uint32_t index, cursor_t *cursor)
+{
+    hce_verify_segment_t *s = &span->area->segments[index];
+    uint64_t at = span->start, len;
+
+    for (; at < span->end; at += len) {
+        const piece_t *piece = &c->pieces[cursor->piece];
+
+        *s = (hce_verify_segment_t){
+            .start = at, .value = piece->value, .writer = c->instance};
+        s->value.offset += cursor->used;
+        s++;
+        len = hce_min(piece->len - cursor->used, span->end - at);
+        cursor->used += len;
+        if (cursor->used == piece->len) {
+            cursor->piece++;
+            cursor->used = 0;
+        }
+    }
+}
+
+static bool content_write(hce_verify_content_t *c, const hce_plan_ref_t *ref,
+                          uint64_t len, uint32_t first_piece)
+{
+    cursor_t cursor = {first_piece, 0};
+    uint32_t begin, end, i;
+    uint64_t done = 0;
+    span_t span;
+
+    for (; done < len; done += span.end - span.start) {
+        span = content_span(c, ref, done, len);
+        begin = hce_verify_area_cut(span.area, span.start);
+        end = hce_verify_area_cut(span.area, span.end);
+        if (begin == HCE_VERIFY_NONE || end == HCE_VERIFY_NONE) {
+            return hce_verify_no_memory(c->v);
+        }
+        for (i = begin; i < end; i++) {
+            if (!content_check_write(c, &span, &span.area->segments[i])) {
+                return false;
+            }
+        }
+        if (!hce_verify_area_resize(
+                span.area, begin, end - begin,
+                cursor_count(c, cursor, span.end - span.start))) {
+            return hce_verify_no_memory(c->v);
+        }
+        content_fill(c, &span, begin, &cursor);
+    }
+    return true;
+}
+
+/* Adds a value to a sum of others; both of the same bytes. */
+static bool content_join(hce_verify_content_t *c, hce_verify_value_t *sum,
+                         const hce_verify_value_t *value)
+{
+    char name[HCE_VERIFY_NAME_SIZE];
+    uint32_t op = c->instance % hce_verify_num_ops(c->v);
+    hce_status_t status;
+    int twice;
+
+    if (sum->set == HCE_VERIFY_NONE || value->set == HCE_VERIFY_NONE ||
+        sum->offset != value->offset || sum->launch != value->launch) {
+        return hce_verify_fault(c->v,
+                                "launch %d: %s adds bytes that do not belong "
+                                "together",
+                                c->launch, hce_verify_name_op(c->v, op, name));
+    }
+    status =
+        hce_verify_sets_join(c->sets, sum->set, value->set, &sum->set, &twice);
+    if (status == HCE_ERR_INVALID_ARG) {
+        return hce_verify_fault(
+            c->v, "launch %d: %s adds the contribution of rank %d twice",
+            c->launch, hce_verify_name_op(c->v, op, name), twice);
+    }
+    return status == HCE_OK ? true : hce_verify_no_memory(c->v);
+}
+
+/* Adds pieces[from..] to pieces[first..from); both cover the same length. The
+ * sum comes behind them, and *first_p is where. */
+static bool content_reduce(hce_verify_content_t *c, uint32_t *first_p,
+                           uint32_t from, uint64_t len)
+{
+    cursor_t a = {*first_p, 0}, b = {from, 0};
+    uint64_t part;
+    hce_verify_value_t sum, other;
+
+    *first_p = c->num_pieces;
+    for (; len > 0; len -= part) {
+        part = hce_min(c->pieces[a.piece].len - a.used,
+                       c->pieces[b.piece].len - b.used);
+        sum = c->pieces[a.piece].value;
+        sum.offset += a.used;
+        other = c->pieces[b.piece].value;
+        other.offset += b.used;
+        if (!content_join(c, &sum, &other) ||
+            !content_add_piece(c, part, sum)) {
+            return false;
+        }
+        a.used += part;
+        b.used += part;
+        if (a.used == c->pieces[a.piece].len) {
+            a = (cursor_t){a.piece + 1, 0};
+        }
+        if (b.used == c->pieces[b.piece].len) {
+            b = (cursor_t){b.piece + 1, 0};
+        }
+    }
+    return true;
+}
+
+bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
+                              int launch)
+{
+    const hce_plan_op_t *op = hce_verify_op(c->v, op_index);
+    int rank = hce_verify_op_rank(c->v, op_index), i;
+    const hce_plan_ref_t *refs = &c->v->plans[rank]->refs[op->ref];
+    uint32_t first = 0, from;
+
+    if (op->len == 0) {
+        return true;
+    }
+    c->launch = launch;
+    c->instance = launch * hce_verify_num_ops(c->v) + op_index;
+    c->num_pieces = 0;
+    for (i = 0; i < op->num_src; i++) {
+        from = c->num_pieces;
+        if (!content_read(c, &refs[i], op->len) ||
+            (i > 0 && !content_reduce(c, &first, from, op->len))) {
+            return false;
+        }
+    }
+    for (i = 0; i < op->num_dst; i++) {
+        if (!content_write(c, &refs[op->num_src + i], op->len, first)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hce_verify_content_enter(hce_verify_content_t *c, int rank, int launch)
+{
+    hce_verify_area_t *area = content_area(
+        c, rank, c->v->in_place ? rank : c->v->nranks + AREA_SEND);
+
+    if (c->v->len > 0) {
+        area->num = 1;
+        area->segments[0] = (hce_verify_segment_t){
+            .value = {.set = rank, .launch = launch},
+            .writer = HCE_VERIFY_NONE,
+        };
+    }
+    return true;
+}
+
+static bool content_fault_output(hce_verify_content_t *c, int rank, int slice,
+                                 uint32_t index)
+{
+    const hce_verify_area_t *area = content_area(c, rank, slice);
+    const hce_verify_segment_t *s = &area->segments[index];
+    uint64_t base = slice * c->v->len, start = base + s->start;
+    uint64_t end = base + hce_verify_area_end(area, index);
+
+    if (s->value.set == HCE_VERIFY_NONE) {
+        return hce_verify_fault(c->v,
+                                "bytes %" PRIu64 " to %" PRIu64 " of the "
+                                "output of rank %d were never written",
+                                start, end, rank);
+    }
+    return hce_verify_fault(
+        c->v,
+        "bytes %" PRIu64 " to %" PRIu64 " of the output of rank %d hold byte "
+        "%" PRIu64 " and on of %s %u in launch %u, not of rank %d",
+        start, end, rank, s->value.offset,
+        s->value.set < (uint32_t)c->v->nranks ? "rank" : "set", s->value.set,
+        s->value.launch, slice);
+}
+
+static bool content_check_slice(hce_verify_content_t *c, int rank, int slice,
+                                uint32_t launch)
+{
+    const hce_verify_area_t *area = content_area(c, rank, slice);
+    uint32_t i;
+
+    for (i = 0; i < area->num; i++) {
+        const hce_verify_value_t *value = &area->segments[i].value;
+
+        if (value->set != (uint32_t)slice || value->launch != launch ||
+            value->offset != area->segments[i].start) {
+            return content_fault_output(c, rank, slice, i);
+        }
+    }
+    return true;
+}
+
+bool hce_verify_content_check(hce_verify_content_t *c, int rank, int launch)
+{
+    int slice;
+
+    if (c->v->plans[0]->params.coll != HCE_COLL_ALLGATHER) {
+        return hce_verify_fault(c->v, "no rule for what the output should be");
+    }
+    for (slice = 0; c->v->len > 0 && slice < c->v->nranks; slice++) {
+        if (!content_check_slice(c, rank, slice, launch)) {
+            return false;
+        }
+    }
+    return true;
+}
