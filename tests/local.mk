@@ -7,8 +7,8 @@
 # a limit of TEST_LIMIT seconds, and sets for it
 #   srcdir, builddir  absolute paths        TMPDIR  a folder of its own
 #   CC, CFLAGS        as configured         MAKE
-# "make check TESTS=tests/unit/x" runs one, "make check-unit" those that need
-# no other program; TEST_WRAPPER goes before programs.
+# "make check TESTS=tests/unit/x" runs one, "make check-unit" the programs
+# of tests/unit; TEST_WRAPPER goes before programs.
 include tests/unit/util.mk
 include tests/unit/boot.mk
 include tests/unit/topo.mk
@@ -33,13 +33,15 @@ run_tests = srcdir=$(abs_top_srcdir) builddir=$(abs_top_builddir) \
 check-TESTS: $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check.sum $(TESTS)
 
+unit_programs = $(filter-out %.sh,$(filter tests/unit/%,$(TESTS)))
+
 .PHONY: check-unit check-long print-unit-tests
 check-unit: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-unit.sum \
-		$(filter tests/unit/%,$(TESTS))
+		$(unit_programs)
 
 print-unit-tests:
-	@echo $(filter tests/unit/%,$(TESTS))
+	@echo $(unit_programs)
 
 check-long: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(LONG_TEST_LIMIT) -s tests/check-long.sum $(LONG_TESTS)
