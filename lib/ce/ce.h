@@ -15,7 +15,7 @@
 #include "util/layout.h"
 
 #define HCE_CE_BOARD_SIZE 1024 /* bytes a rank shows to its node peers */
-#define HCE_CE_QUANTUM (128u * 1024) /* most bytes a hce_ce_copy is given */
+#define HCE_CE_QUANTUM    (128u * 1024) /* most bytes a hce_ce_copy is given */
 
 typedef struct hce_ce hce_ce_t;
 
@@ -37,7 +37,7 @@ typedef struct hce_ce_params {
 
 /* A buffer as its owner describes it to its node peers. */
 typedef struct hce_ce_buf {
-    uint64_t addr;   /* in the owner's address space */
+    uint64_t addr; /* in the owner's address space */
     uint64_t len;
     uint32_t window; /* id, or 0: not in a window */
     uint32_t reserved;
@@ -66,8 +66,8 @@ typedef struct hce_ce_copy {
     bool streaming; /* hce_ce_streams() of the operation it is part of */
 } hce_ce_copy_t;
 
-/* Collective over boot's ranks: exchanges segments and doorbells, probes how each
- * peer is reached (HCE_HOST_COPY), logs the choice and its reason. */
+/* Collective over boot's ranks: exchanges segments and doorbells, probes how
+ * each peer is reached (HCE_HOST_COPY), logs the choice and its reason. */
 hce_status_t hce_ce_open(const hce_ce_params_t *params, hce_ce_t **ce_p);
 void hce_ce_close(hce_ce_t *ce);
 

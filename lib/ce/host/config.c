@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Settings of the copy engines.
+ */
+#include <config.h>
+
+#include "ce/ce.h"
+#include "ce/host/settings.h"
+
+hce_ce_settings_t hce_ce_settings = {
+    .host_copy = HCE_CE_FORCE_AUTO,
+    .copy_loop = HCE_CE_LOOP_AUTO,
+    .nt_threshold = 100ull << 20,
+};
+
+static const char *const host_copy_choices[] = {"auto", "map", "vm", "staged",
+                                                NULL};
+static const char *const copy_loop_choices[] = {"auto", "memcpy", "rep", "nt",
+                                                NULL};
+
+/* None is collective: each rank decides how it writes to others. */
+static const hce_config_field_t fields[] = {
+    {.name = "HCE_HOST_COPY",
+     .dfl = "auto",
+     .text = "How the memory of node peers is written: auto and map use "
+             "mapped windows, and process_vm_writev or a staging ring for "
+             "other memory, as probed; vm and staged use that way only.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &hce_ce_settings.host_copy,
+     .choices = host_copy_choices},
+    {.name = "HCE_COPY_LOOP",
+     .dfl = "auto",
+     .text = "How the CPU copies: auto probes memcpy and rep movsb and uses "
+             "non-temporal stores from HCE_NT_THRESHOLD on.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &hce_ce_settings.copy_loop,
+     .choices = copy_loop_choices},
+    {.name = "HCE_NT_THRESHOLD",
+     .dfl = "100M",
+     .text = "Bytes that all ranks of a node read and write in one operation, "
+             "from which copies go past the caches.",
+     .type = HCE_CONFIG_SIZE,
+     .value = &hce_ce_settings.nt_threshold},
+};
+
+const hce_config_table_t hce_ce_config = HCE_CONFIG_TABLE("ce", fields);

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Windows: what each rank registered, and where it is mapped here. A window
+ * of memory that is not exportable, or not mapped by choice, is known all the
+ * same: its bounds are checked.
+ */
+#include <config.h>
+
+#include "ce/host/host.h"
+
+#include "ce/host/settings.h"
+#include "util/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank tells all others of its part of a window. */
+typedef struct notice {
+    hce_ce_mem_id_t mem; /* serial 0: not exportable */
+    uint64_t addr;
+    uint64_t len;
+    uint64_t mem_addr;
+    uint64_t mem_size;
+    int32_t status;
+    uint32_t window;
+} notice_t;
+
+static hce_status_t window_alloc(hce_ce_t *ce, hce_ce_window_t **window_p)
+{
+    hce_ce_window_t *window;
+    size_t size =
+        sizeof(*window) + (size_t)ce->num_lranks * sizeof(window->shares[0]);
+
+    window = calloc(1, size);
+    if (window == NULL) {
+        hce_log(ERROR, CE, "no memory for a window");
+        return HCE_ERR_NO_MEMORY;
+    }
+    *window_p = window;
+    return HCE_OK;
+}
+
+static void window_free(hce_ce_t *ce, hce_ce_window_t *window)
+{
+    int l;
+
+    for (l = 0; l < ce->num_lranks; l++) {
+        if (window->shares[l].import != NULL)
+            hce_ce_import_put(window->shares[l].import);
+    }
+    if (window->mem != 0)
+        hce_ce_mem_put(window->mem);
+    free(window);
+}
+
+static void notice_fill(hce_ce_t *ce, hce_ce_window_t *window, void *buf,
+                        size_t size, hce_ce_mem_t *mem, notice_t *notice)
+{
+    notice->window = window->id;
+    notice->addr = (uint64_t)(uintptr_t)buf;
+    notice->len = size;
+    if (size == 0 || !hce_ce_mem_get(buf, size, mem))
+        return;
+    window->mem = mem->serial;
+    notice->mem.serial = mem->serial;
+    notice->mem_addr = (uint64_t)(uintptr_t)mem->addr;
+    notice->mem_size = mem->size;
+    memcpy(notice->mem.token, ce->seg->head->id.token,
+           sizeof(notice->mem.token));
+}
+
+/* All ranks see the same notices, so all stop here or none does. */
+static hce_status_t notices_check(const hce_ce_t *ce, const notice_t *notices)
+{
+    int size = hce_boot_size(ce->boot), rank;
+
+    for (rank = 0; rank < size; rank++) {
+        if (notices[rank].status != HCE_OK) {
+            if (rank != ce->rank)
+                hce_log(ERROR, CE, "rank %d cannot register a window: %s",
+                        rank,
+                        hce_status_string((hce_status_t)notices[rank].status));
+            return (hce_status_t)notices[rank].status;
+        }
+        if (notices[rank].window != notices[0].window) {
+            hce_log(ERROR, CE,
+                    "rank %d registers window %u, but rank 0 window %u", rank,
+                    notices[rank].window, notices[0].window);
+            return HCE_ERR_MISMATCH;
+        }
+    }
+    return HCE_OK;
+}
+
+/* Does the owner pass its memory to peer? Asked alike at both ends. */
+static bool is_passed(const hce_ce_peer_t *peer, const notice_t *owner)
+{
+    return !peer->is_local && owner->mem.serial != 0;
+}
+
+/* Where the peer's part is here. That it cannot be mapped is no error by
+ * itself: there are other ways. */
+static void share_map(hce_ce_peer_t *peer, const notice_t *notice,
+                      hce_ce_parcel_t *parcel, hce_ce_share_t *share)
+{
+    hce_status_t status;
+
+    share->addr = notice->addr;
+    share->len = notice->len;
+    if (!peer->map_windows || notice->len == 0)
+        return;
+    if (peer->is_local) {
+        share->local = (char *)(uintptr_t)notice->addr;
+        return;
+    }
+    if (parcel->num_fds != 1 || notice->addr < notice->mem_addr ||
+        notice->addr - notice->mem_addr > notice->mem_size ||
+        notice->len > notice->mem_size - (notice->addr - notice->mem_addr))
+        return;
+    status = hce_ce_import_get(&notice->mem, parcel->fds[0], notice->mem_size,
+                               &share->import);
+    if (status != HCE_OK) {
+        hce_log(WARN, CE, "window %u of rank %d is not mapped, but %s",
+                notice->window, peer->rank, hce_ce_how_string(peer->how));
+        return;
+    }
+    parcel->num_fds = 0; /* taken over */
+    share->local = share->import->addr + (notice->addr - notice->mem_addr);
+}
+
+static hce_status_t window_pass(hce_ce_t *ce, hce_ce_window_t *window,
+                                const notice_t *notices, int fd,
+                                uint64_t deadline)
+{
+    size_t num = (size_t)ce->num_lranks;
+    hce_ce_parcel_t *parcels = calloc(2 * num, sizeof(*parcels));
+    hce_ce_exchange_t exchange = {.kind = HCE_CE_LINK_WINDOW,
+                                  .value = window->id,
+                                  .deadline = deadline,
+                                  .in = parcels};
+    const notice_t *notice;
+    hce_status_t status;
+    int l;
+
+    if (parcels == NULL) {
+        hce_log(ERROR, CE, "no memory to pass a window");
+        return HCE_ERR_NO_MEMORY;
+    }
+    exchange.out = parcels + num;
+    for (l = 0; l < ce->num_lranks; l++) {
+        exchange.in[l].is_due =
+            is_passed(&ce->peers[l], &notices[ce->peers[l].rank]);
+        if (is_passed(&ce->peers[l], &notices[ce->rank]))
+            exchange.out[l] =
+                (hce_ce_parcel_t){.is_due = true, .num_fds = 1, .fds = {fd}};
+    }
+    status = hce_ce_link_exchange(ce, &exchange);
+    for (l = 0; l < ce->num_lranks; l++) {
+        notice = &notices[ce->peers[l].rank];
+        if (status == HCE_OK)
+            share_map(&ce->peers[l], notice, &exchange.in[l],
+                      &window->shares[l]);
+        hce_ce_parcel_close(&exchange.in[l]);
+    }
+    free(parcels);
+    return status;
+}
+
+static hce_status_t window_insert(hce_ce_t *ce, hce_ce_window_t *window)
+{
+    size_t max = ce->max_windows == 0 ? 16 : 2 * ce->max_windows;
+    hce_ce_window_t **more;
+    hce_status_t status = HCE_OK;
+
+    pthread_mutex_lock(&ce->lock);
+    if (ce->num_windows == ce->max_windows) {
+        more = realloc(ce->windows, max * sizeof(*more));
+        if (more == NULL) {
+            hce_log(ERROR, CE, "no memory for %zu windows", max);
+            status = HCE_ERR_NO_MEMORY;
+        } else {
+            ce->windows = more;
+            ce->max_windows = max;
+        }
+    }
+    if (status == HCE_OK)
+        ce->windows[ce->num_windows++] = window;
+    pthread_mutex_unlock(&ce->lock);
+    return status;
+}
+
+/* Index of window id, or num_windows. Caller holds lock. */
+static size_t window_find(const hce_ce_t *ce, uint32_t id)
+{
+    size_t low = 0, high = ce->num_windows, mid;
+
+    while (low < high) {
+        mid = (low + high) / 2;
+        if (ce->windows[mid]->id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < ce->num_windows && ce->windows[low]->id == id
+               ? low
+               : ce->num_windows;
+}
+
+/* One window among all ranks: notices, descriptors, and the outcome. */
+static hce_status_t window_share(hce_ce_t *ce, hce_ce_window_t *window,
+                                 notice_t *mine, int fd, uint64_t deadline)
+{
+    size_t size = (size_t)hce_boot_size(ce->boot);
+    notice_t *notices = calloc(size, sizeof(*notices));
+    hce_status_t status;
+
+    if (notices == NULL) {
+        hce_log(ERROR, CE, "no memory for a window of %zu ranks", size);
+        return HCE_ERR_NO_MEMORY;
+    }
+    status =
+        hce_boot_allgather(ce->boot, mine, sizeof(*mine), notices, deadline);
+    if (status == HCE_OK)
+        status = notices_check(ce, notices);
+    if (status == HCE_OK) {
+        mine->status = window_pass(ce, window, notices, fd, deadline);
+        if (mine->status == HCE_OK)
+            mine->status = window_insert(ce, window);
+        status = hce_boot_allgather(ce->boot, mine, sizeof(*mine), notices,
+                                    deadline);
+        if (status == HCE_OK)
+            status = notices_check(ce, notices);
+        if (status != HCE_OK && mine->status == HCE_OK) {
+            pthread_mutex_lock(&ce->lock);
+            ce->num_windows--; /* the last one */
+            pthread_mutex_unlock(&ce->lock);
+        }
+    }
+    free(notices);
+    return status;
+}
+
+hce_status_t hce_ce_window_add(hce_ce_t *ce, void *buf, size_t size,
+                               uint64_t deadline, uint32_t *window_p)
+{
+    hce_ce_window_t *window = NULL;
+    hce_ce_mem_t mem = {.fd = -1};
+    notice_t notice = {0};
+    hce_status_t status;
+
+    notice.window = ++ce->last_window;
+    notice.status = window_alloc(ce, &window);
+    if (notice.status == HCE_OK) {
+        window->id = notice.window;
+        notice_fill(ce, window, buf, size, &mem, &notice);
+    }
+    status = window_share(ce, window, &notice, mem.fd, deadline);
+    if (status != HCE_OK) {
+        if (window != NULL)
+            window_free(ce, window);
+        return status;
+    }
+    *window_p = window->id;
+    return HCE_OK;
+}
+
+void hce_ce_window_remove(hce_ce_t *ce, uint32_t id)
+{
+    hce_ce_window_t *window = NULL;
+    size_t at;
+
+    pthread_mutex_lock(&ce->lock);
+    at = window_find(ce, id);
+    if (at < ce->num_windows) {
+        window = ce->windows[at];
+        ce->num_windows--;
+        memmove(ce->windows + at, ce->windows + at + 1,
+                (ce->num_windows - at) * sizeof(*ce->windows));
+    }
+    pthread_mutex_unlock(&ce->lock);
+    if (window != NULL)
+        window_free(ce, window);
+}
+
+void hce_ce_windows_cleanup(hce_ce_t *ce)
+{
+    size_t i;
+
+    for (i = 0; i < ce->num_windows; i++)
+        window_free(ce, ce->windows[i]);
+    free(ce->windows);
+}
+
+static bool is_covered(const hce_ce_share_t *share, uint64_t addr,
+                       uint64_t len)
+{
+    return addr >= share->addr && addr - share->addr <= share->len &&
+           len <= share->len - (addr - share->addr);
+}
+
+void hce_ce_describe(hce_ce_t *ce, const void *addr, size_t len,
+                     hce_ce_buf_t *buf_p)
+{
+    hce_ce_window_t *window;
+    size_t i;
+
+    *buf_p = (hce_ce_buf_t){.addr = (uint64_t)(uintptr_t)addr, .len = len};
+    pthread_mutex_lock(&ce->lock);
+    for (i = 0; i < ce->num_windows; i++) {
+        window = ce->windows[i];
+        if (!is_covered(&window->shares[ce->lrank], buf_p->addr, len))
+            continue;
+        buf_p->window = window->id;
+        if (window->mem != 0)
+            break; /* peers can map this one */
+    }
+    pthread_mutex_unlock(&ce->lock);
+}
+
+/* Why the window does not do, or NULL and where buf is here, if anywhere. */
+static const char *window_reach(hce_ce_t *ce, int lrank,
+                                const hce_ce_buf_t *buf, char **local_p)
+{
+    const hce_ce_share_t *share;
+    const char *why = NULL;
+    size_t at;
+
+    pthread_mutex_lock(&ce->lock);
+    at = window_find(ce, buf->window);
+    if (at == ce->num_windows) {
+        why = "is not registered here";
+    } else {
+        share = &ce->windows[at]->shares[lrank];
+        if (!is_covered(share, buf->addr, buf->len))
+            why = "does not cover it";
+        else if (share->local != NULL)
+            *local_p = share->local + (buf->addr - share->addr);
+    }
+    pthread_mutex_unlock(&ce->lock);
+    return why;
+}
+
+hce_status_t hce_ce_reach(hce_ce_t *ce, int lrank, const hce_ce_buf_t *buf,
+                          hce_ce_target_t *target_p)
+{
+    const hce_ce_peer_t *peer = &ce->peers[lrank];
+    const char *why;
+    char *local = NULL;
+
+    if (buf->window != 0) {
+        why = window_reach(ce, lrank, buf, &local);
+        if (why != NULL) {
+            hce_log(ERROR, CE, "buffer of %llu bytes of rank %d: window %u %s",
+                    (unsigned long long)buf->len, peer->rank, buf->window,
+                    why);
+            return HCE_ERR_INVALID_ARG;
+        }
+    }
+    if (local == NULL && peer->how == HCE_CE_MAP)
+        local = (char *)(uintptr_t)buf->addr;
+    *target_p =
+        (hce_ce_target_t){.local = local,
+                          .remote = buf->addr,
+                          .len = buf->len,
+                          .lrank = lrank,
+                          .how = local != NULL ? HCE_CE_MAP : peer->how};
+    return HCE_OK;
+}

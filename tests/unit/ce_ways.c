@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Every way of copying between ranks, with data that depend on the rank, the
+ * offset and the iteration: processes and threads, each way forced, windows
+ * of both kinds and plain memory, odd lengths and alignments.
+ */
+#include <config.h>
+
+#include "ce_ranks.h"
+
+#include "util/clock.h"
+#include "util/math.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SLICE_MAX  (600u * 1024)
+#define SKEW_MAX   100
+#define ITERATIONS 12
+
+typedef enum memory {
+    MEMORY_PLAIN,         /* malloc, no window */
+    MEMORY_PLAIN_WINDOW,  /* malloc, in a window */
+    MEMORY_EXPORTED,      /* inside of an allocation, in a window */
+    MEMORY_EXPORTED_BARE, /* from hce_ce_mem_alloc, no window */
+    MEMORY_MIXED          /* by rank */
+} memory_t;
+
+typedef struct setup {
+    memory_t memory;
+    /* How rank a is expected to reach rank b's buffer. */
+    hce_ce_how_t (*expect)(int a, int b, memory_t memory);
+} setup_t;
+
+typedef struct buffer {
+    char *base, *start;
+    memory_t memory;
+    uint32_t window;
+    size_t size;
+} buffer_t;
+
+static memory_t memory_of(const setup_t *setup, int rank)
+{
+    return setup->memory == MEMORY_MIXED ? (memory_t)(rank % 4)
+                                         : setup->memory;
+}
+
+static unsigned char pattern(uint64_t seed, int rank, uint64_t iteration,
+                             size_t offset)
+{
+    return (unsigned char)(seed + (uint64_t)rank * 67 + iteration * 151 +
+                           offset * 7 + (offset >> 8) * 31);
+}
+
+/* What all ranks know of an iteration. */
+static void draw(const ranks_self_t *self, uint64_t iteration, size_t *len_p,
+                 size_t *skew_p)
+{
+    uint64_t state = self->seed + iteration;
+    uint64_t kind = hce_rand_next(&state) % 4, len = hce_rand_next(&state);
+
+    *skew_p = hce_rand_next(&state) % SKEW_MAX;
+    *len_p = kind == 0 ? len % 70 : kind == 1 ? len % 5000 : len % SLICE_MAX;
+}
+
+static void buffer_create(ranks_self_t *self, memory_t memory,
+                          buffer_t *buffer)
+{
+    void *base;
+
+    *buffer = (buffer_t){.memory = memory};
+    buffer->size = (size_t)self->size * SLICE_MAX + SKEW_MAX;
+    if (memory == MEMORY_EXPORTED || memory == MEMORY_EXPORTED_BARE) {
+        RANKS_CHECK(hce_ce_mem_alloc(buffer->size + 8192, &base) == HCE_OK);
+        buffer->base = base;
+        buffer->start = buffer->base + 4099;
+    } else {
+        buffer->base = buffer->start = malloc(buffer->size);
+    }
+    RANKS_CHECK(buffer->base != NULL);
+}
+
+static void buffer_destroy(ranks_self_t *self, buffer_t *buffer)
+{
+    if (buffer->memory == MEMORY_EXPORTED ||
+        buffer->memory == MEMORY_EXPORTED_BARE)
+        RANKS_CHECK(hce_ce_mem_free(buffer->base) == HCE_OK);
+    else
+        free(buffer->base);
+}
+
+/* All ranks register, some of them nothing. */
+static void buffer_register(ranks_self_t *self, buffer_t *buffer)
+{
+    bool is_in = buffer->memory == MEMORY_PLAIN_WINDOW ||
+                 buffer->memory == MEMORY_EXPORTED;
+
+    RANKS_CHECK(hce_ce_window_add(self->ce, is_in ? buffer->start : NULL,
+                                  is_in ? buffer->size : 0, HCE_TIME_NEVER,
+                                  &buffer->window) == HCE_OK);
+}
+
+/* My slice to all, k destinations at once. */
+static void slice_send(ranks_self_t *self, const char *src, size_t len,
+                       const hce_ce_target_t *targets)
+{
+    hce_ce_dst_t dsts[RANKS_MAX];
+    hce_ce_copy_t copy = {.dsts = dsts, .num_dsts = self->size};
+    size_t done;
+    int l, bad;
+
+    for (done = 0; done < len; done += copy.len) {
+        copy.src = src + done;
+        copy.len = hce_min(len - done, HCE_CE_QUANTUM);
+        copy.streaming = done % 2 == 1 || len % 3 == 0;
+        for (l = 0; l < self->size; l++)
+            dsts[l] =
+                (hce_ce_dst_t){&targets[l], (uint64_t)self->rank * len + done};
+        RANKS_CHECK(ranks_copy(self, &copy, &bad) == HCE_OK);
+    }
+}
+
+static void slices_check(const ranks_self_t *self, const unsigned char *recv,
+                         size_t len, uint64_t iteration)
+{
+    size_t at;
+    int r;
+
+    for (r = 0; r < self->size; r++) {
+        for (at = 0; at < len; at++)
+            RANKS_CHECK(recv[(size_t)r * len + at] ==
+                        pattern(self->seed, r, iteration, at));
+    }
+}
+
+static void targets_get(ranks_self_t *self, hce_ce_target_t *targets)
+{
+    const setup_t *setup = self->spec->arg;
+    hce_ce_how_t expected;
+    hce_ce_buf_t buf;
+    int l;
+
+    for (l = 0; l < self->size; l++) {
+        memcpy(&buf, hce_ce_board(self->ce, l), sizeof(buf));
+        RANKS_CHECK(hce_ce_reach(self->ce, l, &buf, &targets[l]) == HCE_OK);
+        if (setup->expect == NULL)
+            continue;
+        expected = setup->expect(self->rank, l, memory_of(setup, l));
+        if (targets[l].how != expected)
+            fprintf(stderr, "rank %d reaches rank %d by %s\n", self->rank, l,
+                    hce_ce_how_string(targets[l].how));
+        RANKS_CHECK(targets[l].how == expected);
+    }
+}
+
+static void iteration_run(ranks_self_t *self, buffer_t *buffer, char *send,
+                          uint64_t iteration)
+{
+    hce_ce_target_t targets[RANKS_MAX];
+    size_t len, skew, at;
+    hce_ce_buf_t buf;
+    char *recv;
+    int l;
+
+    draw(self, iteration, &len, &skew);
+    recv = buffer->start + skew;
+    for (at = 0; at < len; at++)
+        send[at] = (char)pattern(self->seed, self->rank, iteration, at);
+    memset(buffer->start, 0xee, buffer->size);
+    RANKS_CHECK(hce_ce_allow(self->ce, recv, (size_t)self->size * len) ==
+                HCE_OK);
+    hce_ce_describe(self->ce, recv, (size_t)self->size * len, &buf);
+    memcpy(hce_ce_board(self->ce, self->rank), &buf, sizeof(buf));
+    for (l = 0; l < self->size; l++)
+        ranks_post(self, l, (uint32_t)self->rank, iteration);
+    for (l = 0; l < self->size; l++)
+        ranks_wait_counter(self, (uint32_t)l, iteration);
+    targets_get(self, targets);
+    slice_send(self, send, len, targets);
+    for (l = 0; l < self->size; l++)
+        ranks_post(self, l, 16 + (uint32_t)self->rank, iteration);
+    for (l = 0; l < self->size; l++)
+        ranks_wait_counter(self, 16 + (uint32_t)l, iteration);
+    slices_check(self, (unsigned char *)recv, len, iteration);
+    for (at = 0; at < skew; at++)
+        RANKS_CHECK((unsigned char)buffer->start[at] == 0xee);
+    for (at = skew + (size_t)self->size * len; at < buffer->size; at++)
+        RANKS_CHECK((unsigned char)buffer->start[at] == 0xee);
+    hce_ce_disallow(self->ce, recv, (size_t)self->size * len);
+}
+
+static void gather_body(ranks_self_t *self)
+{
+    const setup_t *setup = self->spec->arg;
+    char *send = malloc(SLICE_MAX);
+    buffer_t buffer;
+    uint64_t i;
+
+    RANKS_CHECK(send != NULL);
+    buffer_create(self, memory_of(setup, self->rank), &buffer);
+    buffer_register(self, &buffer);
+    for (i = 1; i <= ITERATIONS; i++)
+        iteration_run(self, &buffer, send, i);
+    hce_ce_window_remove(self->ce, buffer.window);
+    ranks_barrier(self, 1); /* nobody writes to it any more */
+    buffer_destroy(self, &buffer);
+    free(send);
+}
+
+static hce_ce_how_t expect_map(int a, int b, memory_t memory)
+{
+    return a == b || memory == MEMORY_EXPORTED ? HCE_CE_MAP : HCE_CE_VM;
+}
+
+static hce_ce_how_t expect_vm(int a, int b, memory_t memory)
+{
+    return a == b ? HCE_CE_MAP : HCE_CE_VM;
+}
+
+static hce_ce_how_t expect_staged(int a, int b, memory_t memory)
+{
+    return a == b ? HCE_CE_MAP : HCE_CE_STAGED;
+}
+
+static hce_ce_how_t expect_local(int a, int b, memory_t memory)
+{
+    return HCE_CE_MAP;
+}
+
+static void gather(int procs, int threads, int force, const setup_t *setup)
+{
+    ranks_spec_t spec = {
+        .procs = procs, .threads = threads, .body = gather_body, .arg = setup};
+    int i;
+
+    for (i = 0; i < procs; i++)
+        spec.force[i] = force;
+    assert_true(ranks_run(&spec));
+}
+
+static void test_threads(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, expect_local};
+
+    gather(1, 4, HCE_CE_FORCE_AUTO, &setup);
+    gather(1, 3, HCE_CE_FORCE_MAP, &setup);
+}
+
+static void test_threads_staged(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, expect_staged};
+
+    gather(1, 4, HCE_CE_FORCE_STAGED, &setup);
+}
+
+static void test_threads_vm(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, expect_vm};
+
+    gather(1, 3, HCE_CE_FORCE_VM, &setup);
+}
+
+static void test_processes_map(void **state)
+{
+    const setup_t exported = {MEMORY_EXPORTED, expect_map};
+    const setup_t mixed = {MEMORY_MIXED, expect_map};
+
+    gather(4, 1, HCE_CE_FORCE_MAP, &exported);
+    gather(4, 1, HCE_CE_FORCE_AUTO, &mixed);
+}
+
+static void test_processes_vm(void **state)
+{
+    const setup_t exported = {MEMORY_EXPORTED, expect_vm};
+    const setup_t plain = {MEMORY_PLAIN, expect_vm};
+
+    gather(3, 1, HCE_CE_FORCE_VM, &exported);
+    gather(2, 1, HCE_CE_FORCE_VM, &plain);
+}
+
+static void test_processes_staged(void **state)
+{
+    const setup_t exported = {MEMORY_EXPORTED, expect_staged};
+    const setup_t plain = {MEMORY_PLAIN_WINDOW, expect_staged};
+
+    gather(3, 1, HCE_CE_FORCE_STAGED, &exported);
+    gather(4, 1, HCE_CE_FORCE_STAGED, &plain);
+}
+
+static void test_processes_of_threads(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, NULL};
+
+    gather(2, 2, HCE_CE_FORCE_AUTO, &setup);
+    gather(2, 2, HCE_CE_FORCE_STAGED, &setup);
+}
+
+static void test_each_its_own_way(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, NULL};
+    ranks_spec_t spec = {.procs = 4,
+                         .threads = 1,
+                         .force = {HCE_CE_FORCE_AUTO, HCE_CE_FORCE_VM,
+                                   HCE_CE_FORCE_STAGED, HCE_CE_FORCE_MAP},
+                         .body = gather_body,
+                         .arg = &setup};
+
+    assert_true(ranks_run(&spec));
+}
+
+static void test_one_rank(void **state)
+{
+    const setup_t setup = {MEMORY_EXPORTED, expect_local};
+
+    gather(1, 1, HCE_CE_FORCE_AUTO, &setup);
+    gather(1, 1, HCE_CE_FORCE_STAGED, &setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_rank),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads_staged),
+        cmocka_unit_test(test_threads_vm),
+        cmocka_unit_test(test_processes_map),
+        cmocka_unit_test(test_processes_vm),
+        cmocka_unit_test(test_processes_staged),
+        cmocka_unit_test(test_processes_of_threads),
+        cmocka_unit_test(test_each_its_own_way),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
