@@ -1,1 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# hce_perf links the objects of the library, not the library: starting local
+# ranks and reading flags are not in the public API.
+# Built on demand until the calls it makes exist.
+EXTRA_PROGRAMS = perf/hce_perf
+perf_hce_perf_SOURCES = \
+	perf/buffers.c \
+	perf/buffers.h \
+	perf/burst.c \
+	perf/burst.h \
+	perf/faults.c \
+	perf/faults.h \
+	perf/hce_perf.c \
+	perf/job.c \
+	perf/job.h \
+	perf/json.c \
+	perf/json.h \
+	perf/launch.c \
+	perf/launch.h \
+	perf/opts.c \
+	perf/opts.h \
+	perf/opts_check.c \
+	perf/pattern.c \
+	perf/pattern.h \
+	perf/plot.c \
+	perf/plot.h \
+	perf/procs.c \
+	perf/procs.h \
+	perf/ranks.c \
+	perf/ranks.h \
+	perf/results.c \
+	perf/results.h \
+	perf/run.c \
+	perf/run.h \
+	perf/series.c \
+	perf/series.h \
+	perf/table.c \
+	perf/table.h
+perf_hce_perf_LDADD = libhcecore.la

@@ -16,6 +16,7 @@ include tests/unit/plan.mk
 include tests/unit/ce.mk
 include tests/unit/rma_proxy.mk
 include tests/unit/core.mk
+include tests/unit/perf.mk
 include tests/property/local.mk
 include tests/job/local.mk
 include tests/build/local.mk

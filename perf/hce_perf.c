@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * hce_perf: times a collective and checks every byte of it. This file is the
+ * life of one rank, from joining the job to the verdict.
+ */
+#include <config.h>
+
+#include "buffers.h"
+#include "job.h"
+#include "json.h"
+#include "launch.h"
+#include "opts.h"
+#include "plot.h"
+#include "results.h"
+#include "run.h"
+#include "series.h"
+#include "table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What would only fail after a long measurement fails here. */
+static hce_status_t probe_reports(hce_perf_job_t *job)
+{
+    hce_status_t status = HCE_OK;
+
+    if (job->attr.rank != 0)
+        return HCE_OK;
+    if (job->opts->json != NULL)
+        status = hce_perf_json_probe(job);
+    if (status == HCE_OK && job->opts->plot != NULL)
+        status = hce_perf_plot_probe(job);
+    return status;
+}
+
+static hce_status_t prepare(hce_perf_job_t *job, hce_perf_results_t *results)
+{
+    const hce_perf_opts_t *opts = job->opts;
+    char why[160];
+    uint64_t last, rows;
+    hce_status_t status;
+
+    /* Under a launcher the number of ranks is known only now. */
+    if (!hce_perf_opts_check_ranks(opts, job->attr.size, why, sizeof(why)))
+        return hce_perf_job_refuse(job, HCE_ERR_INVALID_ARG, "%s", why);
+    status = probe_reports(job);
+    if (status != HCE_OK)
+        return status;
+    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types;
+    results->rows = calloc(rows, sizeof(*results->rows));
+    if (results->rows == NULL)
+        return hce_perf_job_fail(job, HCE_ERR_NO_MEMORY, "list of results");
+    results->max_rows = rows;
+    return HCE_OK;
+}
+
+static hce_status_t measure(hce_perf_job_t *job, hce_perf_pair_t *pairs,
+                            hce_perf_results_t *results)
+{
+    size_t len = hce_perf_series_max(job->opts, job->attr.size);
+    size_t output = len * (size_t)job->attr.size;
+    hce_status_t status;
+
+    status = prepare(job, results);
+    if (status == HCE_OK)
+        status = hce_perf_buffers_admit(job, len, output);
+    if (status == HCE_OK)
+        status = hce_perf_buffers_create(job, len, output, pairs);
+    if (status != HCE_OK)
+        return status;
+    if (job->attr.rank == 0)
+        hce_perf_table_head();
+    status = hce_perf_run(job, pairs, results);
+    if (status == HCE_OK)
+        status = hce_perf_buffers_deregister(job, pairs);
+    return status;
+}
+
+/* Rank 0's last words. */
+static void conclude(hce_perf_job_t *job, const hce_perf_results_t *results)
+{
+    const hce_perf_opts_t *opts = job->opts;
+    char verdict[720];
+
+    if (opts->plot != NULL && job->failure[0] == '\0')
+        hce_perf_plot_write(job, results);
+    hce_perf_results_verdict(results, opts, job->failure, verdict,
+                             sizeof(verdict));
+    /* Written also after a failure; a failure to write counts as one. */
+    if (opts->json != NULL && job->peers != NULL &&
+        hce_perf_json_write(job, results, verdict) != HCE_OK)
+        hce_perf_results_verdict(results, opts, job->failure, verdict,
+                                 sizeof(verdict));
+    hce_perf_table_foot(results, verdict);
+}
+
+static int rank_main(const hce_perf_opts_t *opts,
+                     const hce_perf_entry_t *entry)
+{
+    hce_perf_results_t results = {0};
+    hce_perf_pair_t *pairs;
+    hce_perf_job_t job;
+    char verdict[720];
+    bool first, ok;
+
+    pairs = calloc((size_t)opts->num_comms, sizeof(*pairs));
+    if (pairs == NULL) {
+        fprintf(stderr, "hce_perf: no memory for buffers\n");
+        return 1;
+    }
+    if (hce_perf_job_open(opts, entry, &job) == HCE_OK) {
+        if (job.attr.rank == 0)
+            hce_perf_table_intro(&job);
+        measure(&job, pairs, &results);
+    }
+    /* Until the communicator is there only local ranks know who they are. */
+    first = job.ctl != NULL ? job.attr.rank == 0 : entry->rank == 0;
+    if (first)
+        conclude(&job, &results);
+    ok = hce_perf_results_verdict(&results, opts, job.failure, verdict,
+                                  sizeof(verdict));
+    hce_perf_job_close(&job);
+    hce_perf_buffers_free(opts, pairs);
+    free(results.rows);
+    free(pairs);
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    hce_perf_opts_t opts;
+
+    hce_perf_opts_parse(argc, argv, &opts);
+    return hce_perf_launch(&opts, rank_main);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * What can only be judged when all flags are known, and defaults that follow
+ * from other flags. Writes the text of a refusal; prints nothing.
+ */
+#include <config.h>
+
+#include "opts.h"
+
+#include "json.h"
+#include "plot.h"
+#include "ranks.h"
+#include "series.h"
+#include "util/math.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* More than anybody reads. */
+#define MAX_ROWS 65536
+
+bool hce_perf_opts_check_ranks(const hce_perf_opts_t *opts, int nranks,
+                               char *why, size_t size)
+{
+    const hce_perf_faults_t *faults = &opts->faults;
+    const struct {
+        const char *flag;
+        int rank;
+    } named[] = {
+        {"-r", opts->root},
+        {"--corrupt", faults->corrupt_rank},
+        {"--delay", faults->delay_rank},
+        {"--kill", faults->kill_rank},
+        {"--mismatch", faults->mismatch_rank},
+    };
+    int color[nranks];
+    const char *text;
+    size_t i;
+
+    for (i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        if (named[i].rank >= nranks) {
+            snprintf(why, size, "%s: %d is not a rank: expected less than %d",
+                     named[i].flag, named[i].rank, nranks);
+            return false;
+        }
+    }
+    if (opts->nodes != NULL && hce_layout_parse(opts->nodes, opts->map, nranks,
+                                                color, &text) != HCE_OK) {
+        snprintf(why, size, "--nodes: '%s' does not fit %d ranks: %s",
+                 opts->nodes, nranks, text);
+        return false;
+    }
+    return true;
+}
+
+/* With --ranks or without a launcher the ranks are started here. */
+static bool finish_ranks(hce_perf_opts_t *opts, char *why, size_t size)
+{
+    if (opts->ranks == 0 && !hce_perf_ranks_launched())
+        opts->ranks = hce_perf_ranks_default(opts->nodes);
+    if (opts->ranks > 0)
+        return hce_perf_opts_check_ranks(opts, opts->ranks, why, size);
+    if (opts->threads)
+        snprintf(why, size,
+                 "--threads: the ranks are processes of a launcher here: "
+                 "expected --ranks as well");
+    return !opts->threads;
+}
+
+/* -b, -e, -i and -f together. */
+static bool finish_series(hce_perf_opts_t *opts, char *why, size_t size)
+{
+    uint64_t last, rows;
+
+    if (opts->max_bytes == HCE_PERF_NOT_GIVEN)
+        opts->max_bytes = hce_max(opts->min_bytes, HCE_PERF_DEFAULT_BYTES);
+    if (opts->min_bytes > opts->max_bytes) {
+        snprintf(why, size,
+                 "-b: %" PRIu64 " is more than -e: expected at most %" PRIu64,
+                 opts->min_bytes, opts->max_bytes);
+        return false;
+    }
+    if (opts->step_bytes == 0 && opts->step_factor == 1 &&
+        opts->min_bytes < opts->max_bytes) {
+        snprintf(why, size, "-i: 0 never reaches -e: expected at least 1");
+        return false;
+    }
+    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types;
+    if (rows > MAX_ROWS) {
+        snprintf(why, size,
+                 "-i: %" PRIu64 " makes %" PRIu64
+                 " rows: expected at most %d; use -f or a larger -i",
+                 opts->step_bytes, rows, MAX_ROWS);
+        return false;
+    }
+    return true;
+}
+
+bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
+{
+    const char *text;
+
+    if (opts->coll == NULL) {
+        snprintf(why, size, "the collective is missing: expected all_gather");
+        return false;
+    }
+    text = opts->plot != NULL ? hce_perf_plot_refusal(opts->plot) : NULL;
+    if (text != NULL) {
+        snprintf(why, size, "--plot: '%s': %s", opts->plot, text);
+        return false;
+    }
+    text = opts->json != NULL ? hce_perf_json_refusal() : NULL;
+    if (text != NULL) {
+        snprintf(why, size, "--json: '%s': %s", opts->json, text);
+        return false;
+    }
+    return finish_series(opts, why, size) && finish_ranks(opts, why, size);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The series of sizes that -b, -e, -i and -f describe.
+ */
+#ifndef HCE_PERF_SERIES_H
+#define HCE_PERF_SERIES_H
+
+#include "opts.h"
+
+#include <stddef.h>
+
+/* The size after *size_p; false when there is none. The first is min_bytes. */
+bool hce_perf_series_next(const hce_perf_opts_t *opts, uint64_t *size_p);
+
+/* How many sizes there are, and the last. */
+uint64_t hce_perf_series_len(const hce_perf_opts_t *opts, uint64_t *last_p);
+
+/* Whole elements that each of nranks ranks contributes at a size. */
+size_t hce_perf_series_count(const hce_perf_opts_t *opts, uint64_t size,
+                             hce_datatype_t type, int nranks);
+
+/* Most bytes that a rank contributes in the whole series. */
+size_t hce_perf_series_max(const hce_perf_opts_t *opts, int nranks);
+
+#endif
