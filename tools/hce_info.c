@@ -14,11 +14,7 @@
 
 enum { KEY_DOC = 256 };
 
-typedef enum mode {
-    MODE_MACHINE,
-    MODE_SETTINGS,
-    MODE_DOC
-} info_mode_t;
+typedef enum mode { MODE_MACHINE, MODE_SETTINGS, MODE_DOC } info_mode_t;
 
 /* argp finds it by name: hidden, as all else is, it would not count. */
 __attribute__((visibility("default"))) const char *argp_program_version =
@@ -100,8 +96,8 @@ static void build_print(void)
     printf("Build\n");
     row_print("host", HCE_BUILD_HOST);
     row_print("compiler", HCE_BUILD_COMPILER);
-    row_print("configure", HCE_BUILD_ARGS[0] != '\0' ? HCE_BUILD_ARGS :
-                                                       "without options");
+    row_print("configure",
+              HCE_BUILD_ARGS[0] != '\0' ? HCE_BUILD_ARGS : "without options");
     for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++) {
         row_print(packages[i].name, packages[i].text);
     }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define HCE_NS_PER_MS 1000000ull
+#define HCE_NS_PER_MS  1000000ull
 #define HCE_NS_PER_SEC 1000000000ull
 #define HCE_TIME_NEVER UINT64_MAX
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PREFIX "HCE_"
+#define PREFIX    "HCE_"
 #define NAME_SIZE 64 /* more of a name is not compared */
 
 static const char *log_spec;
@@ -69,8 +69,8 @@ static hce_status_t field_init(const hce_config_field_t *field)
     hce_status_t status;
 
     if (text == NULL) {
-        return field->dfl == NULL ? HCE_OK :
-                                    hce_config_parse(field, field->dfl);
+        return field->dfl == NULL ? HCE_OK
+                                  : hce_config_parse(field, field->dfl);
     }
     status = hce_config_parse(field, text);
     if (status == HCE_OK) {
@@ -169,9 +169,8 @@ static void unknown_warn(const hce_config_table_t *const *tables)
                  (int)hce_min(len, (size_t)NAME_SIZE), *entry);
         nearest = name_nearest(tables, name, &distance);
         if (distance != 0) {
-            hce_log(WARN, UTIL,
-                    "%s is not a setting; the nearest one is %s", name,
-                    nearest);
+            hce_log(WARN, UTIL, "%s is not a setting; the nearest one is %s",
+                    name, nearest);
         }
     }
 }

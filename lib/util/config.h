@@ -20,10 +20,10 @@ typedef enum hce_config_type {
 } hce_config_type_t;
 
 typedef struct hce_config_field {
-    const char *name;           /* "HCE_SILENCE" */
-    const char *dfl;            /* default as text; NULL is "unset": value
-                                   keeps what it was initialised with */
-    const char *text;           /* one sentence for people */
+    const char *name; /* "HCE_SILENCE" */
+    const char *dfl;  /* default as text; NULL is "unset": value
+                         keeps what it was initialised with */
+    const char *text; /* one sentence for people */
     hce_config_type_t type;
     void *value;                /* where the parsed value goes */
     int64_t min, max;           /* HCE_CONFIG_INT; both 0 is any */

@@ -18,14 +18,13 @@ typedef struct unit {
 } unit_t;
 
 static const unit_t size_units[] = {
-    {"", 1},           {"k", 1ull << 10}, {"K", 1ull << 10},
-    {"m", 1ull << 20}, {"M", 1ull << 20}, {"g", 1ull << 30},
-    {"G", 1ull << 30}, {"t", 1ull << 40}, {"T", 1ull << 40},
-    {NULL, 0}};
+    {"", 1},           {"k", 1ull << 10}, {"K", 1ull << 10}, {"m", 1ull << 20},
+    {"M", 1ull << 20}, {"g", 1ull << 30}, {"G", 1ull << 30}, {"t", 1ull << 40},
+    {"T", 1ull << 40}, {NULL, 0}};
 
-static const unit_t time_units[] = {
-    {"", 1000000000}, {"s", 1000000000}, {"ms", 1000000},
-    {"us", 1000},     {"ns", 1},         {NULL, 0}};
+static const unit_t time_units[] = {{"", 1000000000}, {"s", 1000000000},
+                                    {"ms", 1000000},  {"us", 1000},
+                                    {"ns", 1},        {NULL, 0}};
 
 static const unit_t no_units[] = {{"", 1}, {NULL, 0}};
 

@@ -18,8 +18,8 @@ static int enum_names_print(const hce_config_field_t *field, char *buf,
 
     buf[0] = '\0';
     for (int i = 0; field->choices[i] != NULL && len < size; i++) {
-        int part = snprintf(buf + len, size - len, "%s%s",
-                            i == 0 ? "" : ", ", field->choices[i]);
+        int part = snprintf(buf + len, size - len, "%s%s", i == 0 ? "" : ", ",
+                            field->choices[i]);
 
         len += (size_t)part;
     }
@@ -72,8 +72,7 @@ static int unit_print(uint64_t value, uint64_t step, const char *const *units,
     return snprintf(buf, size, "%" PRIu64 "%s", value, units[i]);
 }
 
-static int value_print(const hce_config_field_t *field, char *buf,
-                       size_t size)
+static int value_print(const hce_config_field_t *field, char *buf, size_t size)
 {
     static const char *const size_units[] = {"", "k", "M", "G", "T", NULL};
     static const char *const time_units[] = {"ns", "us", "ms", "s", NULL};
@@ -92,8 +91,7 @@ static int value_print(const hce_config_field_t *field, char *buf,
         return unit_print(*(uint64_t *)field->value, 1000, time_units, buf,
                           size);
     case HCE_CONFIG_ENUM:
-        return snprintf(buf, size, "%s",
-                        field->choices[*(int *)field->value]);
+        return snprintf(buf, size, "%s", field->choices[*(int *)field->value]);
     }
     return 0;
 }

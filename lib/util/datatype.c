@@ -14,18 +14,12 @@ static const struct {
     const char *name;
     size_t size;
 } datatypes[HCE_DATATYPE_LAST] = {
-    [HCE_INT8] = {"int8", 1},
-    [HCE_UINT8] = {"uint8", 1},
-    [HCE_INT32] = {"int32", 4},
-    [HCE_UINT32] = {"uint32", 4},
-    [HCE_INT64] = {"int64", 8},
-    [HCE_UINT64] = {"uint64", 8},
-    [HCE_FLOAT16] = {"half", 2},
-    [HCE_FLOAT32] = {"float", 4},
-    [HCE_FLOAT64] = {"double", 8},
-    [HCE_BFLOAT16] = {"bfloat16", 2},
-    [HCE_FLOAT8E4M3] = {"f8e4m3", 1},
-    [HCE_FLOAT8E5M2] = {"f8e5m2", 1},
+    [HCE_INT8] = {"int8", 1},         [HCE_UINT8] = {"uint8", 1},
+    [HCE_INT32] = {"int32", 4},       [HCE_UINT32] = {"uint32", 4},
+    [HCE_INT64] = {"int64", 8},       [HCE_UINT64] = {"uint64", 8},
+    [HCE_FLOAT16] = {"half", 2},      [HCE_FLOAT32] = {"float", 4},
+    [HCE_FLOAT64] = {"double", 8},    [HCE_BFLOAT16] = {"bfloat16", 2},
+    [HCE_FLOAT8E4M3] = {"f8e4m3", 1}, [HCE_FLOAT8E5M2] = {"f8e5m2", 1},
 };
 
 /* The compiler may give the enum a signed or an unsigned type: callers pass

@@ -69,8 +69,8 @@ static void layout_order(hce_layout_t *layout)
         }
     }
     for (int r = 0; r < layout->nranks; r++) {
-        layout->ranks[layout->node_first[layout->node[r]] +
-                      layout->lrank[r]] = r;
+        layout->ranks[layout->node_first[layout->node[r]] + layout->lrank[r]] =
+            r;
     }
 }
 

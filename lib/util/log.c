@@ -21,8 +21,8 @@
 
 _Static_assert(LINE_SIZE <= PIPE_BUF, "a line must be one atomic write");
 
-static const char *const level_names[] = {"error", "warn", "info", "debug",
-                                          "trace", NULL};
+static const char *const level_names[] = {"error", "warn",  "info",
+                                          "debug", "trace", NULL};
 static const char *const level_titles[] = {"ERROR", "WARN", "INFO", "DEBUG",
                                            "TRACE"};
 static const char *const area_names[HCE_LOG_AREA_LAST + 1] = {

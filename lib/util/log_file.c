@@ -63,8 +63,8 @@ static int part_print(char *buf, size_t size, char kind, int rank)
     case 'p':
         return snprintf(buf, size, "%d", (int)getpid());
     case 'r':
-        return rank < 0 ? snprintf(buf, size, "none") :
-                          snprintf(buf, size, "%d", rank);
+        return rank < 0 ? snprintf(buf, size, "none")
+                        : snprintf(buf, size, "%d", rank);
     default:
         return snprintf(buf, size, "%s%c", kind == '%' ? "" : "%", kind);
     }
@@ -123,9 +123,9 @@ static int file_open(const char *path)
     }
     file->next = atomic_load_explicit(&files, memory_order_relaxed);
     /* Release: see file_find(). */
-    while (!atomic_compare_exchange_weak_explicit(
-        &files, &file->next, file, memory_order_release,
-        memory_order_relaxed)) {
+    while (!atomic_compare_exchange_weak_explicit(&files, &file->next, file,
+                                                  memory_order_release,
+                                                  memory_order_relaxed)) {
     }
     return file->fd;
 }

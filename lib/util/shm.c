@@ -19,9 +19,9 @@
 
 static hce_status_t status_of_errno(void)
 {
-    return errno == ENOMEM || errno == EMFILE || errno == ENFILE ?
-               HCE_ERR_NO_MEMORY :
-               HCE_ERR_SYSTEM;
+    return errno == ENOMEM || errno == EMFILE || errno == ENFILE
+               ? HCE_ERR_NO_MEMORY
+               : HCE_ERR_SYSTEM;
 }
 
 /* Whole pages; 0 where size is 0 or too large for a file. */
@@ -34,8 +34,7 @@ static size_t page_round(size_t size)
 
 static hce_status_t shm_mmap(int fd, size_t size, hce_shm_t *shm_p)
 {
-    void *addr =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (addr == MAP_FAILED) {
         hce_log(ERROR, UTIL, "shared segment: mmap of %zu bytes: %m", size);
@@ -114,8 +113,7 @@ hce_status_t hce_shm_map(int fd, size_t size, hce_shm_t *shm_p)
     hce_status_t status;
 
     if (pages == 0) {
-        hce_log(ERROR, UTIL, "shared segment: size %zu is not possible",
-                size);
+        hce_log(ERROR, UTIL, "shared segment: size %zu is not possible", size);
         return HCE_ERR_INVALID_ARG;
     }
     status = fd_check(fd, size);

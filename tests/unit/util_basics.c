@@ -27,12 +27,10 @@ static void statuses_have_texts(void **state)
         assert_non_null(text);
         assert_string_not_equal(text, "unknown status");
         for (int b = a - 1; b >= HCE_ERR_INTERNAL; b--) {
-            assert_string_not_equal(text,
-                                    hce_status_string((hce_status_t)b));
+            assert_string_not_equal(text, hce_status_string((hce_status_t)b));
         }
     }
-    assert_string_equal(hce_status_string((hce_status_t)2),
-                        "unknown status");
+    assert_string_equal(hce_status_string((hce_status_t)2), "unknown status");
     assert_string_equal(
         hce_status_string((hce_status_t)(HCE_ERR_INTERNAL - 1)),
         "unknown status");
@@ -74,8 +72,7 @@ static void datatypes_unknown(void **state)
 
     assert_int_equal(hce_datatype_find("", &found), HCE_ERR_INVALID_ARG);
     assert_int_equal(hce_datatype_find("floa", &found), HCE_ERR_INVALID_ARG);
-    assert_int_equal(hce_datatype_find("float ", &found),
-                     HCE_ERR_INVALID_ARG);
+    assert_int_equal(hce_datatype_find("float ", &found), HCE_ERR_INVALID_ARG);
     assert_int_equal(found, HCE_INT64);
     assert_null(hce_datatype_string(HCE_DATATYPE_LAST));
     assert_null(hce_datatype_string((hce_datatype_t)-1));

@@ -25,30 +25,30 @@
 #include <cmocka.h>
 
 #define MAX_TOKENS 6
-#define TEXT_SIZE 256
-#define GARBAGE 0x5a5a5a5a5a5a5a5aull
-#define MAX_RANKS 16
+#define TEXT_SIZE  256
+#define GARBAGE    0x5a5a5a5a5a5a5a5aull
+#define MAX_RANKS  16
 
 static uint64_t seed = 1;
 static int rounds = 20000;
 
 /* Digits of every kind, all units, near misses, bytes nobody expects. */
+/* clang-format off */
 static const char *const number_tokens[] = {
-    "0", "1",  "9",  "42", "4096", "18446744073709551615",
-    "9223372036854775807", "9223372036854775808", "16777215", "00",
-    "k", "K",  "m",  "M",  "g",    "G",
-    "t", "T",  "s",  "ms", "us",   "ns",
-    "-", "+",  " ",  ".",  "x",    "\n",
-    "B", "\xff", NULL};
+    "0", "1", "9", "42", "4096", "00", "16777215",
+    "9223372036854775807", "9223372036854775808", "18446744073709551615",
+    "k", "K", "m", "M", "g", "G", "t", "T", "s", "ms", "us", "ns",
+    "-", "+", " ", ".", "x", "B", "\n", "\xff", NULL};
+/* clang-format on */
 
 static const char *const log_tokens[] = {
-    "error", "warn", "info",  "debug",  "trace", "util", "boot", "core",
-    "fault", "ce",   "proxy", "tuning", ",",     ",",    ",",    ":",
-    ":",     "x",    "",      " ",      NULL};
+    "error", "warn",  "info", "debug", "trace",  "util", "boot",
+    "core",  "fault", "ce",   "proxy", "tuning", ",",    ",",
+    ",",     ":",     ":",    "x",     "",       " ",    NULL};
 
-static const char *const layout_tokens[] = {"0", "1", "2", "3", "4", "8",
-                                            ",", ",", ",", ",", "-", "x",
-                                            " ", "99999999999", NULL};
+static const char *const layout_tokens[] = {
+    "0", "1", "2", "3", "4", "8",           ",", ",",
+    ",", ",", "-", "x", " ", "99999999999", NULL};
 
 static const char *const *const token_lists[] = {number_tokens, log_tokens,
                                                  layout_tokens};
@@ -179,9 +179,9 @@ static void integers(void **state)
         int64_t max = min + (int64_t)(hce_rand_next(&rng) % 5000);
         int64_t value = 77, expected = 77;
         uint64_t number;
-        bool good = regexec(&regex, text, 0, NULL, 0) == 0 &&
-                    number_expect(text + negative, units, factors,
-                                  INT64_MAX, &number);
+        bool good =
+            regexec(&regex, text, 0, NULL, 0) == 0 &&
+            number_expect(text + negative, units, factors, INT64_MAX, &number);
 
         if (good) {
             int64_t signed_number =
@@ -203,10 +203,11 @@ static void printed_values(void **state)
 {
     static uint64_t size, ns;
     static const hce_config_field_t fields[] = {
-        {.name = "S", .type = HCE_CONFIG_SIZE, .value = &size,
+        {.name = "S",
+         .type = HCE_CONFIG_SIZE,
+         .value = &size,
          .collective = 1},
-        {.name = "T", .type = HCE_CONFIG_TIME, .value = &ns,
-         .collective = 1},
+        {.name = "T", .type = HCE_CONFIG_TIME, .value = &ns, .collective = 1},
     };
     static const hce_config_table_t table = HCE_CONFIG_TABLE("t", fields);
     const hce_config_table_t *const tables[] = {&table, NULL};
@@ -232,8 +233,8 @@ static void printed_values(void **state)
 }
 
 #define LEVELS "(error|warn|info|debug|trace)"
-#define AREAS "(util|boot|topo|plan|ce|proxy|core|fault|tuning|graph)"
-#define ITEM "(" LEVELS "|" AREAS "|" AREAS ":" LEVELS ")"
+#define AREAS  "(util|boot|topo|plan|ce|proxy|core|fault|tuning|graph)"
+#define ITEM   "(" LEVELS "|" AREAS "|" AREAS ":" LEVELS ")"
 
 static void log_limits(unsigned char *limits)
 {
@@ -331,8 +332,8 @@ static void layouts(void **state)
     for (int i = 0; i < rounds; i++) {
         const char *text = text_make(&rng, layout_tokens), *why = NULL;
         int nranks = 1 + (int)(hce_rand_next(&rng) % MAX_RANKS);
-        hce_layout_map_t map = hce_rand_next(&rng) % 2 ? HCE_LAYOUT_BLOCK :
-                                                         HCE_LAYOUT_CYCLIC;
+        hce_layout_map_t map =
+            hce_rand_next(&rng) % 2 ? HCE_LAYOUT_BLOCK : HCE_LAYOUT_CYCLIC;
         int color[MAX_RANKS] = {0}, expected[MAX_RANKS] = {0};
         long sizes[MAX_RANKS];
         int count = 0;

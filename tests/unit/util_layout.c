@@ -16,7 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define SEED 20240611u
+#define SEED      20240611u
 #define MAX_RANKS 64
 
 static void assert_ints(const int *have, const int *want, int count)
@@ -190,8 +190,8 @@ static void parse_bad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_layout),   cmocka_unit_test(random_layouts),
-        cmocka_unit_test(wrong_layouts),  cmocka_unit_test(parse_good),
+        cmocka_unit_test(known_layout),  cmocka_unit_test(random_layouts),
+        cmocka_unit_test(wrong_layouts), cmocka_unit_test(parse_good),
         cmocka_unit_test(parse_bad),
     };
 

@@ -50,11 +50,11 @@ static void levels_filter(void **state)
         const char *spec;
         int num_lines;
     } cases[] = {
-        {NULL, 3},          {"warn", 3},
-        {"error", 1},       {"info", 5},
-        {"trace", 8},       {"tuning", 4},
+        {NULL, 3},           {"warn", 3},
+        {"error", 1},        {"info", 5},
+        {"trace", 8},        {"tuning", 4},
         {"error,tuning", 3}, {"tuning,error", 1},
-        {"boot:trace", 6},  {"error,boot:debug,tuning:warn", 5},
+        {"boot:trace", 6},   {"error,boot:debug,tuning:warn", 5},
     };
     static child_t child;
 
@@ -88,9 +88,9 @@ static int keep_limits(void *arg)
 static void wrong_spec_changes_nothing(void **state)
 {
     static const char *const bad[] = {
-        "",        "loud",       "warn,",       ",warn",     "warn,,boot",
-        "boot:",   ":info",      "boot:loud",   "boots:info", "WARN",
-        "warn ",   "info,boot:", "warn:info",   "boot:info:x", "boot:boot"};
+        "",      "loud",       "warn,",     ",warn",       "warn,,boot",
+        "boot:", ":info",      "boot:loud", "boots:info",  "WARN",
+        "warn ", "info,boot:", "warn:info", "boot:info:x", "boot:boot"};
     static child_t child;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -272,6 +272,24 @@ static void file_failure_is_said_once(void **state)
     assert_line(child.lines[2], -1, "WARN util: two");
 }
 
+/* A log on a full disk is lost, but disturbs nobody. */
+static int write_full(void *arg)
+{
+    hce_log_init(NULL, "/dev/full");
+    errno = ENOENT;
+    hce_log(WARN, UTIL, "one");
+    return errno == ENOENT ? 0 : 1;
+}
+
+static void file_full_keeps_errno(void **state)
+{
+    static child_t child;
+
+    child_run(write_full, NULL, &child);
+    assert_int_equal(child.exit_status, 0);
+    assert_int_equal(child.num_lines, 0);
+}
+
 static int file_flags(void *arg)
 {
     char path[PATH_MAX], link[64], target[PATH_MAX];
@@ -304,7 +322,7 @@ static void file_is_cloexec(void **state)
 }
 
 #define NUM_THREADS 8
-#define NUM_LINES 100
+#define NUM_LINES   100
 
 static void *write_thread(void *arg)
 {
@@ -336,9 +354,9 @@ static void threads_have_ranks(void **state)
     }
     for (int i = 0; i < NUM_THREADS; i++) {
         snprintf(path, sizeof(path), "%s/thread.%d", folder, ranks[i]);
-        assert_int_equal(file_lines(path), ranks[i] == 0 ?
-                                               NUM_THREADS / 2 * NUM_LINES :
-                                               NUM_LINES);
+        assert_int_equal(file_lines(path), ranks[i] == 0
+                                               ? NUM_THREADS / 2 * NUM_LINES
+                                               : NUM_LINES);
     }
     hce_log_init(NULL, NULL);
 }
@@ -369,6 +387,7 @@ int main(void)
         cmocka_unit_test(file_opens_at_first_line),
         cmocka_unit_test(file_names_expand),
         cmocka_unit_test(file_failure_is_said_once),
+        cmocka_unit_test(file_full_keeps_errno),
         cmocka_unit_test(file_is_cloexec),
         cmocka_unit_test(threads_have_ranks),
     };

@@ -96,8 +96,7 @@ static void create_refuses(void **state)
 
     memset(&untouched, 0x5a, sizeof(untouched));
     shm = untouched;
-    assert_int_equal(hce_shm_create("hce-test", 0, &shm),
-                     HCE_ERR_INVALID_ARG);
+    assert_int_equal(hce_shm_create("hce-test", 0, &shm), HCE_ERR_INVALID_ARG);
     assert_int_equal(hce_shm_create("hce-test", SIZE_MAX, &shm),
                      HCE_ERR_INVALID_ARG);
     /* A file may be this long, an address space not: the descriptor must
