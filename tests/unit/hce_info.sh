@@ -59,6 +59,14 @@ has "$err" 'HCE_TRANSPORT="pigeon": expected one of auto, '
 HCE_TRANSPROT=loop run 0 -c
 has "$err" 'HCE_TRANSPROT is not a setting; the nearest one is HCE_TRANSPORT'
 
+# A table that lib/core does not list would be neither read nor shown.
+grep -rhoE '^const hce_config_table_t \w+' "$srcdir/lib" | cut -d ' ' -f 3 |
+    while read -r table; do
+        grep -q "^    &$table,\$" "$srcdir/lib/core/settings.c" ||
+            echo "$table is not in lib/core/settings.c"
+    done >"$err"
+[ ! -s "$err" ] || fail "tables are missing"
+
 run 64 --nonsense
 run 64 argument
 $info -c >/dev/full 2>"$err" && fail "a full disk went unnoticed"
