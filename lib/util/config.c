@@ -35,8 +35,8 @@ static const hce_config_field_t fields[] = {
      .type = HCE_CONFIG_STRING,
      .value = &log_file,
      .text = "File that log lines are appended to instead of standard "
-             "error; %h is the host, %p the process, %r the rank, %% a "
-             "percent sign."},
+             "error; %h is the host, %p the process, %r the rank or none, "
+             "%% a percent sign."},
 };
 
 const hce_config_table_t hce_util_config = HCE_CONFIG_TABLE("util", fields);

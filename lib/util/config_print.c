@@ -77,6 +77,7 @@ static int value_print(const hce_config_field_t *field, char *buf, size_t size)
     static const char *const size_units[] = {"", "k", "M", "G", "T", NULL};
     static const char *const time_units[] = {"ns", "us", "ms", "s", NULL};
     const char *text;
+    int choice;
 
     switch (field->type) {
     case HCE_CONFIG_STRING:
@@ -91,7 +92,9 @@ static int value_print(const hce_config_field_t *field, char *buf, size_t size)
         return unit_print(*(uint64_t *)field->value, 1000, time_units, buf,
                           size);
     case HCE_CONFIG_ENUM:
-        return snprintf(buf, size, "%s", field->choices[*(int *)field->value]);
+        choice = *(int *)field->value; /* negative where unset may be */
+        return snprintf(buf, size, "%s",
+                        choice < 0 ? "" : field->choices[choice]);
     }
     return 0;
 }

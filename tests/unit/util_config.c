@@ -31,7 +31,8 @@ static struct {
     uint64_t time;
     int color;
     int64_t unset;
-} values = {.unset = 77};
+    int no_color;
+} values = {.unset = 77, .no_color = -1};
 
 static const hce_config_field_t fields[] = {
     {.name = "HCE_T_STRING",
@@ -65,6 +66,12 @@ static const hce_config_field_t fields[] = {
      .type = HCE_CONFIG_ENUM,
      .value = &values.color,
      .choices = colors},
+    {.name = "HCE_T_NO_COLOR",
+     .text = "A color without a default.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &values.no_color,
+     .choices = colors,
+     .collective = 1},
     {.name = "HCE_T_UNSET",
      .text = "A number without a default.",
      .type = HCE_CONFIG_INT,
@@ -396,6 +403,7 @@ static void print_shows_values(void **state)
         "HCE_T_SIZE=2M  # environment: A size | bytes.\n"
         "HCE_T_TIME=1500ms  # environment: A time.\n"
         "HCE_T_COLOR=green  # environment: A color.\n"
+        "HCE_T_NO_COLOR=  # default: A color without a default.\n"
         "HCE_T_UNSET=  # default: A number without a default.\n");
 }
 
@@ -435,7 +443,7 @@ static void print_shows_doc(void **state)
 static int signature(void *arg)
 {
     static const char expected[] =
-        "HCE_T_STRING=abc\nHCE_T_SIZE=8M\nHCE_T_TIME=10s\n";
+        "HCE_T_STRING=abc\nHCE_T_SIZE=8M\nHCE_T_TIME=10s\nHCE_T_NO_COLOR=\n";
     const int len = (int)sizeof(expected) - 1;
     char buf[sizeof(expected)];
 
