@@ -4,8 +4,8 @@ dnl
 dnl Kinds of build: debug, sanitizers, warnings as errors.
 
 dnl HCE_BUILD_OPTIONS: sets HCE_CFLAGS, for compiling and linking all of the
-dnl project but not for configure's own tests, and TEST_LIMIT, the seconds a
-dnl test may take in such a build.
+dnl project but not for configure's own tests, TEST_LIMIT, the seconds a test
+dnl may take in such a build, and TEST_ENVIRONMENT, variables for the tests.
 AC_DEFUN([HCE_BUILD_OPTIONS],
 [AC_ARG_ENABLE([debug],
     [AS_HELP_STRING([--enable-debug],
@@ -26,15 +26,21 @@ AS_IF([test "$enable_asan" != no && test "$enable_tsan" != no],
 
 HCE_CFLAGS=
 TEST_LIMIT=120
+TEST_ENVIRONMENT=
 AS_IF([test "$enable_debug" != no],
     [AC_DEFINE([HCE_DEBUG], [1],
                [Define to 1 to verify every plan before it is run.])])
 AS_IF([test "$enable_asan" != no],
     [_HCE_SANITIZER([address,undefined], [-fno-sanitize-recover=all])])
-AS_IF([test "$enable_tsan" != no], [_HCE_SANITIZER([thread], [])])
+# UCX replaces madvise and others by calls of its own, which the thread
+# sanitizer sees in threads that it has not set up yet, and crashes.
+AS_IF([test "$enable_tsan" != no],
+    [_HCE_SANITIZER([thread], [])
+     TEST_ENVIRONMENT="UCX_MEM_MMAP_HOOK_MODE=none"])
 AS_IF([test "$enable_werror" != no], [HCE_CFLAGS="$HCE_CFLAGS -Werror"])
 AC_SUBST([HCE_CFLAGS])
 AC_SUBST([TEST_LIMIT])
+AC_SUBST([TEST_ENVIRONMENT])
 _HCE_OPTION_SUMMARY([debug], [every plan is verified before it is run])
 _HCE_OPTION_SUMMARY([asan], [address and undefined sanitizers])
 _HCE_OPTION_SUMMARY([tsan], [thread sanitizer])
