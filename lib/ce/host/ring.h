@@ -9,6 +9,7 @@
 #define HCE_CE_HOST_RING_H
 
 #include <hce/hce.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,9 +20,9 @@
 
 /* Shared. head and tail count bytes since the start and never wrap. */
 typedef struct hce_ce_ring {
-    _Alignas(64) _Atomic uint64_t head; /* written by the writer only */
-    _Alignas(64) _Atomic uint64_t tail; /* written by the reader only */
-    _Atomic uint32_t starved;           /* 1: the writer waits for room */
+    alignas(64) _Atomic(uint64_t) head; /* written by the writer only */
+    alignas(64) _Atomic(uint64_t) tail; /* written by the reader only */
+    _Atomic(uint32_t) starved;          /* 1: the writer waits for room */
 } hce_ce_ring_t;
 
 /* One end; private to its rank. */

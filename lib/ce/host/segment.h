@@ -23,9 +23,9 @@ typedef struct hce_ce_seg_head {
     int32_t rank;
     hce_ce_mem_id_t id;
     /* The doorbell; on one line because who rings needs both. */
-    _Alignas(64) _Atomic uint64_t events; /* number of things for the owner */
-    _Atomic uint32_t sleeping;            /* 1: write to the eventfd as well */
-    _Alignas(64) unsigned char board[HCE_CE_BOARD_SIZE];
+    alignas(64) _Atomic(uint64_t) events; /* number of things for the owner */
+    _Atomic(uint32_t) sleeping;           /* 1: write to the eventfd as well */
+    alignas(64) unsigned char board[HCE_CE_BOARD_SIZE];
 } hce_ce_seg_head_t;
 
 /* What decides where things lie; the same on all ranks of the node. */
@@ -43,8 +43,8 @@ typedef struct hce_ce_seg {
     int doorbell; /* eventfd of the owner's engine, a descriptor of ours */
     hce_ce_seg_head_t *head;
     hce_counter_t *counters;
-    _Atomic uint64_t *probes; /* [num_lranks], by writer */
-    hce_ce_ring_t *rings;     /* [num_lranks], by writer */
+    _Atomic(uint64_t) *probes; /* [num_lranks], by writer */
+    hce_ce_ring_t *rings;      /* [num_lranks], by writer */
     char *ring_data;
 } hce_ce_seg_t;
 
