@@ -8,7 +8,8 @@ build_long_tests = \
 	tests/build/without_packages.sh \
 	tests/build/with_clang.sh \
 	tests/build/with_ndebug.sh \
-	tests/build/distcheck.sh
+	tests/build/distcheck.sh \
+	tests/build/quickstart.sh
 TESTS += $(build_tests)
 LONG_TESTS += $(build_long_tests)
 EXTRA_DIST += $(build_tests) $(build_long_tests) tests/build/lib.sh
