@@ -115,7 +115,7 @@ static int rank_main(const hce_perf_opts_t *opts,
         measure(&job, pairs, &results);
     }
     /* Until the communicator is there only local ranks know who they are. */
-    first = job.ctl != NULL ? job.attr.rank == 0 : entry->rank == 0;
+    first = job.attr.size > 0 ? job.attr.rank == 0 : entry->rank == 0;
     if (first)
         conclude(&job, &results);
     ok = hce_perf_results_verdict(&results, opts, job.failure, verdict,

@@ -61,7 +61,7 @@ hce_status_t hce_perf_job_fail(hce_perf_job_t *job, hce_status_t status,
     else
         snprintf(job->failure, sizeof(job->failure), "%s: %s", what,
                  hce_status_string(status));
-    if (job->ctl != NULL)
+    if (job->attr.size > 0)
         fprintf(stderr, "hce_perf: rank %d: %s\n", job->attr.rank,
                 job->failure);
     else

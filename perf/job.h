@@ -28,7 +28,7 @@ typedef struct hce_perf_job {
     hce_comm_h *comms;     /* [num_comms] measured; may be just ctl */
     hce_stream_h *streams; /* [num_comms] */
     int num_comms;
-    hce_comm_attr_t attr;   /* of ctl */
+    hce_comm_attr_t attr;   /* of ctl; size 0 until it is known */
     hce_perf_peer_t *peers; /* [attr.size] */
     char failure[640];      /* the first error; empty while there is none */
 } hce_perf_job_t;

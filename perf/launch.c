@@ -8,6 +8,7 @@
 
 #include "launch.h"
 
+#include "boot/local.h"
 #include "procs.h"
 
 #include <pthread.h>
@@ -104,23 +105,22 @@ int hce_perf_launch(const hce_perf_opts_t *opts, hce_perf_body_t body)
     hce_unique_id_t unique_id;
     hce_perf_entry_t *entries;
     hce_status_t status;
-    int rc;
+    int rc = 1;
 
     if (opts->ranks == 0)
         return body(opts, &launched);
 
-    status = opts->threads ? hce_get_unique_id(&unique_id)
-                           : hce_perf_procs_prepare(opts->ranks, &unique_id);
+    status = hce_boot_local_prepare(&unique_id);
     if (status != HCE_OK) {
         fprintf(stderr, "hce_perf: cannot prepare %d ranks: %s\n", opts->ranks,
                 hce_status_string(status));
         return 1;
     }
     entries = create_entries(opts, &unique_id);
-    if (entries == NULL)
-        return 1;
-    rc = opts->threads ? run_threads(opts, body, entries)
-                       : hce_perf_procs_run(opts, body, entries);
+    if (entries != NULL)
+        rc = opts->threads ? run_threads(opts, body, entries)
+                           : hce_perf_procs_run(opts, body, entries);
+    hce_boot_local_release(&unique_id); /* if rank 0 has not come for it */
     free(entries);
     return rc;
 }

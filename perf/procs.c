@@ -197,11 +197,6 @@ static int procs_init(procs_t *procs, int ranks)
     return 0;
 }
 
-hce_status_t hce_perf_procs_prepare(int ranks, hce_unique_id_t *unique_id_p)
-{
-    return hce_boot_local_prepare(ranks, unique_id_p);
-}
-
 int hce_perf_procs_run(const hce_perf_opts_t *opts, hce_perf_body_t body,
                        const hce_perf_entry_t *entries)
 {
@@ -225,7 +220,7 @@ int hce_perf_procs_run(const hce_perf_opts_t *opts, hce_perf_body_t body,
         procs.pids[r] = pid;
         procs.running++;
     }
-    hce_boot_local_forked(); /* the socket is rank 0's now */
+    hce_boot_local_release(entries[0].unique_id);
     while (procs.running > 0) {
         wait_signal(&procs);
         reap(&procs);

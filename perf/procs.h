@@ -9,10 +9,6 @@
 
 #include "launch.h"
 
-/* Makes the id under which children of this process meet: it listens, and
- * rank 0 inherits the socket. */
-hce_status_t hce_perf_procs_prepare(int ranks, hce_unique_id_t *unique_id_p);
-
 /* Forks opts->ranks children that run body, waits for all, and leaves none.
  * Says on standard error which rank ended how. */
 int hce_perf_procs_run(const hce_perf_opts_t *opts, hce_perf_body_t body,
