@@ -36,7 +36,9 @@ check-TESTS: $(check_PROGRAMS)
 
 unit_programs = $(filter-out %.sh,$(filter tests/unit/%,$(TESTS)))
 
-.PHONY: check-unit check-long print-unit-tests
+.PHONY: check-programs check-unit check-long print-unit-tests
+check-programs: all-am $(check_PROGRAMS)
+
 check-unit: all-am $(check_PROGRAMS)
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-unit.sum \
 		$(unit_programs)
