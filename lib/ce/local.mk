@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
 	lib/ce/ce.h \
+	lib/ce/host/agree.c \
 	lib/ce/host/config.c \
 	lib/ce/host/copy.c \
 	lib/ce/host/copy.h \

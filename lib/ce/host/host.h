@@ -71,14 +71,20 @@ struct hce_ce {
     size_t num_windows, max_windows;
     uint32_t last_window;
 
-    int fail_rank; /* whose fault this rank's failure to open is, or -1 */
+    /* What hce_ce_fail said last: the caller's thread only. */
     char fail_text[HCE_CE_REASON_LEN];
 };
 
-/* Logs an error and keeps its text for the other ranks, while opening. */
-hce_status_t hce_ce_fail(hce_ce_t *ce, hce_status_t status, int rank,
-                         const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Logs an error and keeps its text, to be told to the other ranks. Returns
+ * status. The caller's thread only. */
+hce_status_t hce_ce_fail(hce_ce_t *ce, hce_status_t status, const char *format,
+                         ...) __attribute__((format(printf, 3, 4)));
+
+/* Second half of what all ranks do together: nobody returns from here before
+ * all have come. The common status; what ("open its copy engine") and the
+ * text of hce_ce_fail are logged by the others. */
+hce_status_t hce_ce_agree(hce_ce_t *ce, hce_status_t status, uint64_t deadline,
+                          const char *what);
 
 /* How peer's memory in no window is reached: tries, and sets peer->how and
  * peer->map_windows. An error if HCE_HOST_COPY asks for what cannot be. */

@@ -113,7 +113,7 @@ static hce_status_t connect_turn(run_t *run, int lrank)
         run->must_retry = true;
         return HCE_OK;
     }
-    hce_ce_fail(run->ce, HCE_ERR_SYSTEM, peer->rank,
+    hce_ce_fail(run->ce, HCE_ERR_SYSTEM,
                 "rank %d cannot connect to rank %d on its node: %s",
                 run->ce->rank, peer->rank, strerror(errno));
     if (fd >= 0)
@@ -188,7 +188,7 @@ static hce_status_t accept_turn(run_t *run)
             (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR))
             break;
         if (fd < 0)
-            return hce_ce_fail(run->ce, HCE_ERR_SYSTEM, run->ce->rank,
+            return hce_ce_fail(run->ce, HCE_ERR_SYSTEM,
                                "rank %d cannot accept node peers: %s",
                                run->ce->rank, strerror(errno));
         if (run->num_strangers == STRANGERS_MAX)
@@ -204,7 +204,7 @@ static hce_status_t accept_turn(run_t *run)
 
 static hce_status_t peer_lost(run_t *run, int lrank, const char *why)
 {
-    return hce_ce_fail(run->ce, HCE_ERR_GONE, run->ce->peers[lrank].rank,
+    return hce_ce_fail(run->ce, HCE_ERR_GONE,
                        "rank %d lost its node link to rank %d: %s",
                        run->ce->rank, run->ce->peers[lrank].rank, why);
 }
@@ -311,15 +311,14 @@ static hce_status_t run_wait(run_t *run, int late)
     uint64_t now = hce_clock_ns(), left;
 
     if (now >= run->exchange->deadline)
-        return hce_ce_fail(run->ce, HCE_ERR_TIMEOUT, run->ce->peers[late].rank,
+        return hce_ce_fail(run->ce, HCE_ERR_TIMEOUT,
                            "rank %d waits for the node link of rank %d",
                            run->ce->rank, run->ce->peers[late].rank);
     left = hce_div_up(run->exchange->deadline - now, HCE_NS_PER_MS);
     nap = (int)hce_min((uint64_t)nap, left);
     if (poll(run->polls, (nfds_t)polls_fill(run), nap) < 0 && errno != EINTR)
-        return hce_ce_fail(run->ce, HCE_ERR_SYSTEM, run->ce->rank,
-                           "rank %d cannot poll: %s", run->ce->rank,
-                           strerror(errno));
+        return hce_ce_fail(run->ce, HCE_ERR_SYSTEM, "rank %d cannot poll: %s",
+                           run->ce->rank, strerror(errno));
     for (l = 0; l < run->ce->num_lranks; l++) {
         if (is_due(run, l) && hce_ce_peer_gone(run->ce, l))
             return peer_lost(run, l, "its process has ended");
@@ -359,7 +358,7 @@ static hce_status_t run_start(hce_ce_t *ce, hce_ce_exchange_t *exchange,
     run.polls = calloc(2 * (size_t)ce->num_lranks + 1 + STRANGERS_MAX,
                        sizeof(*run.polls));
     if (run.polls == NULL)
-        return hce_ce_fail(ce, HCE_ERR_NO_MEMORY, ce->rank,
+        return hce_ce_fail(ce, HCE_ERR_NO_MEMORY,
                            "rank %d has no memory for links", ce->rank);
     status = run_exchange(&run);
     free(run.polls);

@@ -11,11 +11,8 @@
 
 #include "ce/host/copy.h"
 #include "util/log.h"
-#include "util/math.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,25 +30,6 @@ typedef struct hello {
     int32_t status;
     uint32_t reserved;
 } hello_t;
-
-/* Followed by a uint8_t for each local rank: how it is written to. */
-typedef struct verdict {
-    int32_t status;
-    char text[HCE_CE_REASON_LEN];
-} verdict_t;
-
-hce_status_t hce_ce_fail(hce_ce_t *ce, hce_status_t status, int rank,
-                         const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(ce->fail_text, sizeof(ce->fail_text), format, args);
-    va_end(args);
-    ce->fail_rank = rank;
-    hce_log(ERROR, CE, "%s", ce->fail_text);
-    return status;
-}
 
 static int pidfd_open_syscall(pid_t pid)
 {
@@ -87,7 +65,6 @@ static hce_status_t ce_create(const hce_ce_params_t *params, hce_ce_t **ce_p)
     ce->num_counters = params->num_counters;
     ce->deadline = params->deadline;
     ce->link.listener = -1;
-    ce->fail_rank = -1;
     ce->peers = calloc((size_t)ce->num_lranks, sizeof(*ce->peers));
     if (ce->peers == NULL)
         goto err_free;
@@ -189,11 +166,11 @@ static hce_status_t peer_attach(hce_ce_t *ce, int lrank, const hello_t *hello,
     hce_status_t status;
 
     if (parcel->num_fds < 2)
-        return hce_ce_fail(ce, HCE_ERR_INTERNAL, peer->rank,
-                           "rank %d passed no segment", peer->rank);
+        return hce_ce_fail(ce, HCE_ERR_INTERNAL, "rank %d passed no segment",
+                           peer->rank);
     status = hce_ce_seg_attach(&ticket, &ce->seg->shape, &peer->seg);
     if (status != HCE_OK)
-        return hce_ce_fail(ce, status, peer->rank,
+        return hce_ce_fail(ce, status,
                            "rank %d cannot map the segment of rank %d",
                            ce->rank, peer->rank);
     if (peer->pidfd >= 0)
@@ -218,7 +195,7 @@ static hce_status_t peers_attach(hce_ce_t *ce, const hello_t *hellos,
         if (!peer->is_local)
             status = peer_attach(ce, l, &hellos[peer->rank], &in[l]);
         else if ((peer->seg = hce_ce_seg_get(&hellos[peer->rank].seg)) == NULL)
-            status = hce_ce_fail(ce, HCE_ERR_GONE, peer->rank,
+            status = hce_ce_fail(ce, HCE_ERR_GONE,
                                  "rank %d has closed its segment", peer->rank);
         if (status != HCE_OK)
             break;
@@ -226,6 +203,19 @@ static hce_status_t peers_attach(hce_ce_t *ce, const hello_t *hellos,
         hce_ce_seg_ring(ce->seg, l, &peer->rx);
     }
     return status;
+}
+
+/* After a failure: peers that wait for this rank see it at once. */
+static void links_close(hce_ce_t *ce)
+{
+    int l;
+
+    hce_ce_link_unlisten(ce);
+    for (l = 0; l < ce->num_lranks; l++) {
+        if (ce->peers[l].link >= 0)
+            close(ce->peers[l].link);
+        ce->peers[l].link = -1;
+    }
 }
 
 /* Links, segments, probes. */
@@ -243,7 +233,7 @@ static hce_status_t ce_connect(hce_ce_t *ce, const hello_t *hellos)
     hce_status_t status = HCE_OK;
 
     if (in == NULL || out == NULL || names == NULL) {
-        status = hce_ce_fail(ce, HCE_ERR_NO_MEMORY, ce->rank,
+        status = hce_ce_fail(ce, HCE_ERR_NO_MEMORY,
                              "rank %d has no memory for links", ce->rank);
         goto err;
     }
@@ -265,6 +255,8 @@ static hce_status_t ce_connect(hce_ce_t *ce, const hello_t *hellos)
         status = hce_ce_probe_peer(ce, l);
     for (l = 0; l < ce->num_lranks; l++)
         hce_ce_parcel_close(&in[l]);
+    if (status != HCE_OK)
+        links_close(ce);
 err:
     if (pidfd >= 0)
         close(pidfd);
@@ -274,50 +266,12 @@ err:
     return status;
 }
 
-/* Second round. Nobody closes anything before it, so what peers of this
- * process look up is still there. */
-static hce_status_t ce_verdict(hce_ce_t *ce, const hce_layout_t *layout,
-                               hce_status_t mine)
-{
-    size_t len =
-        sizeof(verdict_t) +
-        hce_round_up((size_t)layout->max_node_size, _Alignof(verdict_t));
-    char *in = calloc((size_t)layout->nranks + 1, len), *out = in + len;
-    hce_status_t status = HCE_OK;
-    verdict_t *verdict;
-    int l, rank;
-
-    if (in == NULL) {
-        hce_log(ERROR, CE, "no memory for the verdicts of all ranks");
-        return HCE_ERR_NO_MEMORY;
-    }
-    verdict = (verdict_t *)in;
-    verdict->status = mine;
-    memcpy(verdict->text, ce->fail_text, sizeof(verdict->text));
-    for (l = 0; l < ce->num_lranks; l++)
-        in[sizeof(*verdict) + (size_t)l] = (char)ce->peers[l].how;
-    status = hce_boot_allgather(ce->boot, in, len, out, ce->deadline);
-    for (rank = 0; rank < layout->nranks && status == HCE_OK; rank++) {
-        verdict = (verdict_t *)(out + (size_t)rank * len);
-        verdict->text[sizeof(verdict->text) - 1] = '\0';
-        status = (hce_status_t)verdict->status;
-        if (status != HCE_OK && rank != ce->rank)
-            hce_log(ERROR, CE, "rank %d cannot open its copy engine: %s", rank,
-                    verdict->text);
-    }
-    for (l = 0; l < ce->num_lranks && status == HCE_OK; l++)
-        ce->peers[l].stages =
-            out[(size_t)ce->peers[l].rank * len + sizeof(verdict_t) +
-                (size_t)ce->lrank] == HCE_CE_STAGED;
-    free(in);
-    return status;
-}
-
 static hce_status_t ce_join(hce_ce_t *ce, const hce_ce_params_t *params)
 {
     const hce_layout_t *layout = params->layout;
     hello_t hello = {0}, *hellos;
     hce_status_t status;
+    int l;
 
     hello.status = ce_prepare(ce, params->doorbell, &hello);
     hellos = calloc((size_t)layout->nranks, sizeof(*hellos));
@@ -329,10 +283,15 @@ static hce_status_t ce_join(hce_ce_t *ce, const hce_ce_params_t *params)
                                 ce->deadline);
     if (status == HCE_OK)
         status = hellos_check(ce, layout, hellos);
+    /* Nobody closes anything before all agree, so what peers of this process
+     * look up is still there. */
     if (status == HCE_OK)
-        status = ce_verdict(ce, layout, ce_connect(ce, hellos));
+        status = hce_ce_agree(ce, ce_connect(ce, hellos), ce->deadline,
+                              "open its copy engine");
+    for (l = 0; l < ce->num_lranks && status == HCE_OK; l++)
+        ce->peers[l].stages = hce_ce_ring_is_used(&ce->peers[l].rx);
     free(hellos);
-    hce_ce_link_unlisten(ce);
+    hce_ce_link_unlisten(ce); /* all links stand */
     return status;
 }
 
@@ -359,10 +318,9 @@ void hce_ce_close(hce_ce_t *ce)
     int l;
 
     hce_ce_windows_cleanup(ce);
+    links_close(ce);
     for (l = 0; l < ce->num_lranks; l++) {
         peer = &ce->peers[l];
-        if (peer->link >= 0)
-            close(peer->link);
         if (peer->pidfd >= 0)
             close(peer->pidfd);
         if (peer->seg != NULL)

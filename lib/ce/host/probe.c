@@ -72,10 +72,12 @@ hce_status_t hce_ce_probe_peer(hce_ce_t *ce, int lrank)
             peer->how = HCE_CE_VM;
     }
     if (force == HCE_CE_FORCE_VM && why != NULL)
-        return hce_ce_fail(ce, HCE_ERR_UNSUPPORTED, peer->rank,
+        return hce_ce_fail(ce, HCE_ERR_UNSUPPORTED,
                            "HCE_HOST_COPY=vm: rank %d cannot write to rank "
                            "%d by process_vm_writev: %s",
                            ce->rank, peer->rank, why);
+    if (peer->how == HCE_CE_STAGED)
+        hce_ce_ring_use(&peer->tx);
     probe_log(peer, why);
     return HCE_OK;
 }

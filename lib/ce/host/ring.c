@@ -27,10 +27,22 @@ typedef struct entry {
 } entry_t;
 
 _Static_assert(sizeof(entry_t) == UNIT, "a header is one unit");
+_Static_assert(HCE_CE_RING_POST_SIZE == UNIT, "a post is a header");
 _Static_assert(HCE_CE_RING_SIZE % UNIT == 0, "a header never wraps");
 _Static_assert(HCE_CE_QUANTUM + (HCE_CE_QUANTUM / PIECE_LEN + 1) * UNIT <=
                    HCE_CE_RING_SIZE,
                "an empty ring takes a quantum");
+
+/* All ranks agree between the two, which orders them. */
+void hce_ce_ring_use(hce_ce_ring_end_t *end)
+{
+    atomic_store_explicit(&end->ring->used, 1, memory_order_relaxed);
+}
+
+bool hce_ce_ring_is_used(const hce_ce_ring_end_t *end)
+{
+    return atomic_load_explicit(&end->ring->used, memory_order_relaxed) != 0;
+}
 
 static size_t entry_need(size_t len)
 {

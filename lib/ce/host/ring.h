@@ -23,6 +23,7 @@ typedef struct hce_ce_ring {
     alignas(64) _Atomic(uint64_t) head; /* written by the writer only */
     alignas(64) _Atomic(uint64_t) tail; /* written by the reader only */
     _Atomic(uint32_t) starved;          /* 1: the writer waits for room */
+    _Atomic(uint32_t) used; /* 1: set by a writer that will use it */
 } hce_ce_ring_t;
 
 /* One end; private to its rank. */
@@ -44,6 +45,12 @@ typedef struct hce_ce_ring_sink {
     hce_counter_t *counters;
     uint32_t num_counters;
 } hce_ce_ring_sink_t;
+
+#define HCE_CE_RING_POST_SIZE 32u /* bytes of ring that a post takes */
+
+/* Writer, while opening; reader, once all have opened. */
+void hce_ce_ring_use(hce_ce_ring_end_t *end);
+bool hce_ce_ring_is_used(const hce_ce_ring_end_t *end);
 
 /* Bytes of ring that data of len bytes takes. */
 size_t hce_ce_ring_need(size_t len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Moving data and posting. The engine's owner only; no locks, no memory.
+ * Moving data and posting. The engine's owner only; no locks. Memory is
+ * allocated only where the list of allowed buffers grows.
  */
 #include <config.h>
 
@@ -74,7 +75,7 @@ static hce_status_t vm_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
     return error == ESRCH ? HCE_ERR_GONE : HCE_ERR_SYSTEM;
 }
 
-/* Bytes that copy and a bell take from the ring to lrank. */
+/* Bytes that copy takes of the ring to lrank. */
 static size_t ring_need(const hce_ce_copy_t *copy, int lrank)
 {
     size_t need = 0;
@@ -178,7 +179,7 @@ hce_status_t hce_ce_post(hce_ce_t *ce, int lrank, uint32_t index,
     if (peer->how != HCE_CE_STAGED || hce_ce_ring_is_drained(&peer->tx)) {
         hce_counter_post(&peer->seg->counters[index], value);
     } else {
-        if (!hce_ce_ring_has_room(&peer->tx, hce_ce_ring_need(1)))
+        if (!hce_ce_ring_has_room(&peer->tx, HCE_CE_RING_POST_SIZE))
             return HCE_ERR_NO_RESOURCE;
         hce_ce_ring_post(&peer->tx, index, value);
     }

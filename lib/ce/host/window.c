@@ -99,34 +99,45 @@ static bool is_passed(const hce_ce_peer_t *peer, const notice_t *owner)
     return !peer->is_local && owner->mem.serial != 0;
 }
 
-/* Where the peer's part is here. That it cannot be mapped is no error by
- * itself: there are other ways. */
-static void share_map(hce_ce_peer_t *peer, const notice_t *notice,
-                      hce_ce_parcel_t *parcel, hce_ce_share_t *share)
+/* Where the peer's part is here. That it cannot be mapped is an error only
+ * if mapping is asked for: there are other ways. */
+static hce_status_t share_map(hce_ce_t *ce, int lrank, const notice_t *notice,
+                              hce_ce_parcel_t *parcel, hce_ce_share_t *share)
 {
+    const hce_ce_peer_t *peer = &ce->peers[lrank];
+    uint64_t skip = notice->addr - notice->mem_addr;
     hce_status_t status;
 
     share->addr = notice->addr;
     share->len = notice->len;
     if (!peer->map_windows || notice->len == 0)
-        return;
+        return HCE_OK;
     if (peer->is_local) {
         share->local = (char *)(uintptr_t)notice->addr;
-        return;
+        return HCE_OK;
     }
+    if (!is_passed(peer, notice))
+        return HCE_OK;
     if (parcel->num_fds != 1 || notice->addr < notice->mem_addr ||
-        notice->addr - notice->mem_addr > notice->mem_size ||
-        notice->len > notice->mem_size - (notice->addr - notice->mem_addr))
-        return;
+        skip > notice->mem_size || notice->len > notice->mem_size - skip)
+        return hce_ce_fail(ce, HCE_ERR_INTERNAL,
+                           "rank %d: window %u of rank %d makes no sense",
+                           ce->rank, notice->window, peer->rank);
     status = hce_ce_import_get(&notice->mem, parcel->fds[0], notice->mem_size,
                                &share->import);
-    if (status != HCE_OK) {
+    if (status == HCE_OK) {
+        parcel->num_fds = 0; /* taken over */
+        share->local = share->import->addr + skip;
+    } else if (hce_ce_settings.host_copy == HCE_CE_FORCE_MAP) {
+        return hce_ce_fail(ce, status,
+                           "HCE_HOST_COPY=map: rank %d cannot map window %u "
+                           "of rank %d",
+                           ce->rank, notice->window, peer->rank);
+    } else {
         hce_log(WARN, CE, "window %u of rank %d is not mapped, but %s",
                 notice->window, peer->rank, hce_ce_how_string(peer->how));
-        return;
     }
-    parcel->num_fds = 0; /* taken over */
-    share->local = share->import->addr + (notice->addr - notice->mem_addr);
+    return HCE_OK;
 }
 
 static hce_status_t window_pass(hce_ce_t *ce, hce_ce_window_t *window,
@@ -139,14 +150,12 @@ static hce_status_t window_pass(hce_ce_t *ce, hce_ce_window_t *window,
                                   .value = window->id,
                                   .deadline = deadline,
                                   .in = parcels};
-    const notice_t *notice;
     hce_status_t status;
     int l;
 
-    if (parcels == NULL) {
-        hce_log(ERROR, CE, "no memory to pass a window");
-        return HCE_ERR_NO_MEMORY;
-    }
+    if (parcels == NULL)
+        return hce_ce_fail(ce, HCE_ERR_NO_MEMORY,
+                           "rank %d has no memory to pass a window", ce->rank);
     exchange.out = parcels + num;
     for (l = 0; l < ce->num_lranks; l++) {
         exchange.in[l].is_due =
@@ -156,18 +165,17 @@ static hce_status_t window_pass(hce_ce_t *ce, hce_ce_window_t *window,
                 (hce_ce_parcel_t){.is_due = true, .num_fds = 1, .fds = {fd}};
     }
     status = hce_ce_link_exchange(ce, &exchange);
-    for (l = 0; l < ce->num_lranks; l++) {
-        notice = &notices[ce->peers[l].rank];
-        if (status == HCE_OK)
-            share_map(&ce->peers[l], notice, &exchange.in[l],
-                      &window->shares[l]);
+    for (l = 0; l < ce->num_lranks && status == HCE_OK; l++)
+        status = share_map(ce, l, &notices[ce->peers[l].rank], &exchange.in[l],
+                           &window->shares[l]);
+    for (l = 0; l < ce->num_lranks; l++)
         hce_ce_parcel_close(&exchange.in[l]);
-    }
     free(parcels);
     return status;
 }
 
-static hce_status_t window_insert(hce_ce_t *ce, hce_ce_window_t *window)
+/* Room for one more, before the other ranks are told. */
+static hce_status_t windows_reserve(hce_ce_t *ce)
 {
     size_t max = ce->max_windows == 0 ? 16 : 2 * ce->max_windows;
     hce_ce_window_t **more;
@@ -184,8 +192,6 @@ static hce_status_t window_insert(hce_ce_t *ce, hce_ce_window_t *window)
             ce->max_windows = max;
         }
     }
-    if (status == HCE_OK)
-        ce->windows[ce->num_windows++] = window;
     pthread_mutex_unlock(&ce->lock);
     return status;
 }
@@ -207,9 +213,44 @@ static size_t window_find(const hce_ce_t *ce, uint32_t id)
                : ce->num_windows;
 }
 
+/* Out of the list; NULL if it is not in there. */
+static hce_ce_window_t *window_take(hce_ce_t *ce, uint32_t id)
+{
+    hce_ce_window_t *window = NULL;
+    size_t at;
+
+    pthread_mutex_lock(&ce->lock);
+    at = window_find(ce, id);
+    if (at < ce->num_windows) {
+        window = ce->windows[at];
+        ce->num_windows--;
+        memmove(ce->windows + at, ce->windows + at + 1,
+                (ce->num_windows - at) * sizeof(*ce->windows));
+    }
+    pthread_mutex_unlock(&ce->lock);
+    return window;
+}
+
+/* My side of a window is complete: peers may name it from the moment they
+ * know that all have it, which may be before I know. */
+static hce_status_t window_complete(hce_ce_t *ce, hce_ce_window_t *window,
+                                    const notice_t *notices, int fd,
+                                    uint64_t deadline)
+{
+    hce_status_t status = window_pass(ce, window, notices, fd, deadline);
+
+    if (status != HCE_OK)
+        return status;
+    pthread_mutex_lock(&ce->lock);
+    ce->windows[ce->num_windows++] = window;
+    pthread_mutex_unlock(&ce->lock);
+    return HCE_OK;
+}
+
 /* One window among all ranks: notices, descriptors, and the outcome. */
 static hce_status_t window_share(hce_ce_t *ce, hce_ce_window_t *window,
-                                 notice_t *mine, int fd, uint64_t deadline)
+                                 const notice_t *mine, int fd,
+                                 uint64_t deadline)
 {
     size_t size = (size_t)hce_boot_size(ce->boot);
     notice_t *notices = calloc(size, sizeof(*notices));
@@ -224,18 +265,8 @@ static hce_status_t window_share(hce_ce_t *ce, hce_ce_window_t *window,
     if (status == HCE_OK)
         status = notices_check(ce, notices);
     if (status == HCE_OK) {
-        mine->status = window_pass(ce, window, notices, fd, deadline);
-        if (mine->status == HCE_OK)
-            mine->status = window_insert(ce, window);
-        status = hce_boot_allgather(ce->boot, mine, sizeof(*mine), notices,
-                                    deadline);
-        if (status == HCE_OK)
-            status = notices_check(ce, notices);
-        if (status != HCE_OK && mine->status == HCE_OK) {
-            pthread_mutex_lock(&ce->lock);
-            ce->num_windows--; /* the last one */
-            pthread_mutex_unlock(&ce->lock);
-        }
+        status = window_complete(ce, window, notices, fd, deadline);
+        status = hce_ce_agree(ce, status, deadline, "register a window");
     }
     free(notices);
     return status;
@@ -250,15 +281,19 @@ hce_status_t hce_ce_window_add(hce_ce_t *ce, void *buf, size_t size,
     hce_status_t status;
 
     notice.window = ++ce->last_window;
-    notice.status = window_alloc(ce, &window);
+    notice.status = windows_reserve(ce);
+    if (notice.status == HCE_OK)
+        notice.status = window_alloc(ce, &window);
     if (notice.status == HCE_OK) {
         window->id = notice.window;
         notice_fill(ce, window, buf, size, &mem, &notice);
     }
     status = window_share(ce, window, &notice, mem.fd, deadline);
     if (status != HCE_OK) {
-        if (window != NULL)
+        if (window != NULL) {
+            window_take(ce, window->id);
             window_free(ce, window);
+        }
         return status;
     }
     *window_p = window->id;
@@ -267,18 +302,8 @@ hce_status_t hce_ce_window_add(hce_ce_t *ce, void *buf, size_t size,
 
 void hce_ce_window_remove(hce_ce_t *ce, uint32_t id)
 {
-    hce_ce_window_t *window = NULL;
-    size_t at;
+    hce_ce_window_t *window = window_take(ce, id);
 
-    pthread_mutex_lock(&ce->lock);
-    at = window_find(ce, id);
-    if (at < ce->num_windows) {
-        window = ce->windows[at];
-        ce->num_windows--;
-        memmove(ce->windows + at, ce->windows + at + 1,
-                (ce->num_windows - at) * sizeof(*ce->windows));
-    }
-    pthread_mutex_unlock(&ce->lock);
     if (window != NULL)
         window_free(ce, window);
 }
