@@ -17,6 +17,7 @@ libhcecore_la_SOURCES += \
 	lib/ce/host/mem.h \
 	lib/ce/host/open.c \
 	lib/ce/host/probe.c \
+	lib/ce/host/reach.c \
 	lib/ce/host/ring.c \
 	lib/ce/host/ring.h \
 	lib/ce/host/segment.c \

@@ -1,12 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CMOCKA
 ce_tests = \
-	tests/unit/ce_ways
+	tests/unit/ce_doorbell \
+	tests/unit/ce_faults \
+	tests/unit/ce_loops \
+	tests/unit/ce_mem \
+	tests/unit/ce_ring \
+	tests/unit/ce_ways \
+	tests/unit/ce_window
 check_PROGRAMS += $(ce_tests)
 TESTS += $(ce_tests)
 
 ce_ldadd = libhcecore.la $(CMOCKA_LIBS)
-ce_ranks_sources = tests/unit/ce_ranks.c tests/unit/ce_ranks.h
+ce_ranks_sources = tests/unit/ce_ranks.c tests/unit/ce_ranks.h \
+	tests/unit/ce_refuse.c
+tests_unit_ce_loops_SOURCES = tests/unit/ce_loops.c
+tests_unit_ce_loops_LDADD = $(ce_ldadd)
+tests_unit_ce_mem_SOURCES = tests/unit/ce_mem.c
+tests_unit_ce_mem_LDADD = $(ce_ldadd)
+tests_unit_ce_ring_SOURCES = tests/unit/ce_ring.c
+tests_unit_ce_ring_LDADD = $(ce_ldadd)
 tests_unit_ce_ways_SOURCES = tests/unit/ce_ways.c $(ce_ranks_sources)
 tests_unit_ce_ways_LDADD = $(ce_ldadd)
+tests_unit_ce_window_SOURCES = tests/unit/ce_window.c $(ce_ranks_sources)
+tests_unit_ce_window_LDADD = $(ce_ldadd)
+tests_unit_ce_doorbell_SOURCES = tests/unit/ce_doorbell.c $(ce_ranks_sources)
+tests_unit_ce_doorbell_LDADD = $(ce_ldadd)
+tests_unit_ce_faults_SOURCES = tests/unit/ce_faults.c $(ce_ranks_sources)
+tests_unit_ce_faults_LDADD = $(ce_ldadd)
 endif

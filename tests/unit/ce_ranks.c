@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -21,26 +22,31 @@
 
 #define BOOT_ITEM 4096 /* most bytes of one rank in an allgather */
 
-struct hce_boot {
-    int rank, size;
-    struct common *common;
-};
-
 typedef struct common {
-    pthread_barrier_t barrier;
+    pthread_mutex_t lock; /* protects the next three */
+    pthread_cond_t moved;
+    uint64_t arrived; /* since the start */
+    bool broken;
     uint8_t secret[16];
     char items[RANKS_MAX][BOOT_ITEM];
     ranks_shared_t shared;
 } common_t;
 
+struct hce_boot {
+    ranks_self_t *self;
+    common_t *common;
+    uint64_t rounds;
+    int gathers;
+};
+
 int hce_boot_size(const hce_boot_t *boot)
 {
-    return boot->size;
+    return boot->self->size;
 }
 
 int hce_boot_rank(const hce_boot_t *boot)
 {
-    return boot->rank;
+    return boot->self->rank;
 }
 
 const uint8_t *hce_boot_secret(const hce_boot_t *boot)
@@ -48,34 +54,68 @@ const uint8_t *hce_boot_secret(const hce_boot_t *boot)
     return boot->common->secret;
 }
 
+static hce_status_t boot_barrier(hce_boot_t *boot)
+{
+    common_t *common = boot->common;
+    uint64_t goal = ++boot->rounds * (uint64_t)boot->self->size;
+    hce_status_t status = HCE_OK;
+
+    pthread_mutex_lock(&common->lock);
+    common->arrived++;
+    pthread_cond_broadcast(&common->moved);
+    while (common->arrived < goal && !common->broken)
+        pthread_cond_wait(&common->moved, &common->lock);
+    if (common->arrived < goal)
+        status = HCE_ERR_GONE;
+    pthread_mutex_unlock(&common->lock);
+    return status;
+}
+
 hce_status_t hce_boot_allgather(hce_boot_t *boot, const void *in, size_t len,
                                 void *out, uint64_t deadline)
 {
     common_t *common = boot->common;
+    ranks_self_t *self = boot->self;
     int rank;
 
     assert(len <= BOOT_ITEM);
-    memcpy(common->items[boot->rank], in, len);
-    pthread_barrier_wait(&common->barrier);
-    for (rank = 0; rank < boot->size; rank++)
+    memcpy(common->items[self->rank], in, len);
+    if (boot_barrier(boot) != HCE_OK)
+        return HCE_ERR_GONE;
+    for (rank = 0; rank < self->size; rank++)
         memcpy((char *)out + (size_t)rank * len, common->items[rank], len);
-    pthread_barrier_wait(&common->barrier);
+    if (boot_barrier(boot) != HCE_OK)
+        return HCE_ERR_GONE;
+    if (self->spec->gathered != NULL)
+        self->spec->gathered(self, ++boot->gathers);
     return HCE_OK;
 }
 
-static common_t *common_create(const ranks_spec_t *spec)
+void ranks_break(ranks_self_t *self)
+{
+    common_t *common = self->boot->common;
+
+    pthread_mutex_lock(&common->lock);
+    common->broken = true;
+    pthread_cond_broadcast(&common->moved);
+    pthread_mutex_unlock(&common->lock);
+}
+
+static common_t *common_create(void)
 {
     common_t *common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_barrierattr_t attr;
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t cond;
 
     if (common == MAP_FAILED)
         return NULL;
-    pthread_barrierattr_init(&attr);
-    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&common->barrier, &attr,
-                         (unsigned)(spec->procs * spec->threads));
-    pthread_barrierattr_destroy(&attr);
+    pthread_mutexattr_init(&mutex);
+    pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&common->lock, &mutex);
+    pthread_condattr_init(&cond);
+    pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED);
+    pthread_cond_init(&common->moved, &cond);
     memset(common->secret, 0x5a, sizeof(common->secret));
     return common;
 }
@@ -117,18 +157,18 @@ static void *rank_main(void *arg)
 {
     const start_t *start = arg;
     int color[RANKS_MAX] = {0};
-    hce_boot_t boot = {start->rank, start->spec->procs * start->spec->threads,
-                       start->common};
+    hce_boot_t boot = {.common = start->common};
     ranks_self_t me = {.spec = start->spec,
                        .shared = &start->common->shared,
                        .rank = start->rank,
-                       .size = boot.size,
+                       .size = start->spec->procs * start->spec->threads,
                        .proc = start->rank / start->spec->threads,
                        .seed = ranks_seed(),
                        .boot = &boot,
                        .doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     ranks_self_t *self = &me;
 
+    boot.self = self;
     hce_log_set_rank(self->rank);
     RANKS_CHECK(hce_layout_create(self->size, color, &self->layout) == HCE_OK);
     if (start->spec->raw_body != NULL) {
@@ -164,7 +204,7 @@ static void process_main(const ranks_spec_t *spec, common_t *common, int proc)
 }
 
 /* The processes stop at the gate until all their pids are known. */
-static void gate_pass(common_t *common, int gate[2])
+static void gate_pass(int gate[2])
 {
     char byte;
 
@@ -172,28 +212,31 @@ static void gate_pass(common_t *common, int gate[2])
     while (read(gate[0], &byte, 1) > 0)
         ;
     close(gate[0]);
-    (void)common;
 }
 
-static bool processes_reap(const ranks_spec_t *spec, const pid_t *pids)
+static bool processes_reap(const ranks_spec_t *spec, pid_t *pids)
 {
     bool good = true;
-    int left, status, i;
+    int left, status, i, other;
     pid_t pid;
 
     for (left = spec->procs; left > 0; left--) {
         pid = wait(&status);
         for (i = 0; i < spec->procs && pids[i] != pid; i++)
             ;
+        assert(i < spec->procs);
+        pids[i] = -1;
         if (i + 1 == spec->killed && WIFSIGNALED(status) &&
             WTERMSIG(status) == SIGKILL)
             continue;
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            fprintf(stderr, "process %d: status %#x\n", i, status);
-            good = false;
-            /* The others may wait for it for ever. */
-            for (i = 0; i < spec->procs; i++)
-                kill(pids[i], SIGKILL);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            continue;
+        fprintf(stderr, "process %d: status %#x\n", i, status);
+        good = false;
+        /* The others may wait for it for ever. */
+        for (other = 0; other < spec->procs; other++) {
+            if (pids[other] > 0)
+                kill(pids[other], SIGKILL);
         }
     }
     return good;
@@ -201,7 +244,7 @@ static bool processes_reap(const ranks_spec_t *spec, const pid_t *pids)
 
 bool ranks_run(const ranks_spec_t *spec)
 {
-    common_t *common = common_create(spec);
+    common_t *common = common_create();
     pid_t pids[RANKS_MAX];
     int gate[2], i;
     bool good;
@@ -214,7 +257,10 @@ bool ranks_run(const ranks_spec_t *spec)
         pids[i] = fork();
         if (pids[i] == 0) {
             alarm(120);
-            gate_pass(common, gate);
+            signal(SIGSEGV, SIG_DFL); /* cmocka's would go on as the parent */
+            signal(SIGBUS, SIG_DFL);
+            signal(SIGABRT, SIG_DFL);
+            gate_pass(gate);
             process_main(spec, common, i);
             exit(0); /* not _exit: sanitizers report leaks here */
         }
@@ -311,8 +357,9 @@ void ranks_post(ranks_self_t *self, int lrank, uint32_t index, uint64_t value)
     ranks_wait(self, post_attempt, &attempt);
 }
 
-void ranks_barrier(ranks_self_t *self, uint64_t round)
+void ranks_barrier(ranks_self_t *self)
 {
+    uint64_t round = ++self->rounds;
     int l;
 
     for (l = 0; l < self->size; l++)

@@ -26,8 +26,10 @@ typedef struct ranks_spec {
     int procs, threads;       /* ranks = procs * threads */
     int force[RANKS_MAX];     /* hce_ce_force_t, by process */
     void (*before)(int proc); /* in each process, before its threads */
-    ranks_body_t body;        /* with an open copy engine */
-    ranks_body_t raw_body;    /* instead of body: opens by itself */
+    /* In a rank, after its n-th allgather, from 1. */
+    void (*gathered)(ranks_self_t *self, int n);
+    ranks_body_t body;     /* with an open copy engine */
+    ranks_body_t raw_body; /* instead of body: opens by itself */
     const void *arg;
     int killed; /* process that is expected to be killed - 1 */
 } ranks_spec_t;
@@ -36,6 +38,7 @@ typedef struct ranks_spec {
 typedef struct ranks_shared {
     _Atomic int flags[16];
     _Atomic uint64_t words[16];
+    char text[256];
     pid_t pids[RANKS_MAX];
 } ranks_shared_t;
 
@@ -43,6 +46,7 @@ struct ranks_self {
     const ranks_spec_t *spec;
     ranks_shared_t *shared;
     int rank, size, proc;
+    uint64_t rounds; /* barriers passed */
     uint64_t seed;
     hce_layout_t *layout;
     hce_boot_t *boot;
@@ -67,8 +71,24 @@ void ranks_wait_counter(ranks_self_t *self, uint32_t index, uint64_t value);
 hce_status_t ranks_copy(ranks_self_t *self, const hce_ce_copy_t *copy,
                         int *bad_p);
 void ranks_post(ranks_self_t *self, int lrank, uint32_t index, uint64_t value);
+/* Nobody comes to another allgather: they fail with HCE_ERR_GONE. */
+void ranks_break(ranks_self_t *self);
+
+/* Can this process write to memory of itself by process_vm_writev? */
+bool ranks_have_vm(void);
+
+/* For before: becomes an ordinary user whom the kernel refuses
+ * process_vm_writev. False in a trial, where that cannot be had. */
+void ranks_refuse_vm(int proc);
+bool ranks_can_refuse_vm(void);
+
+/* What all ranks of the next run write to standard error goes to a file;
+ * the whole of it then, malloc'd. Prints it as well. */
+void ranks_log_start(void);
+char *ranks_log_end(void);
+
 /* All ranks, in order of their counters 48 and up. */
-void ranks_barrier(ranks_self_t *self, uint64_t round);
+void ranks_barrier(ranks_self_t *self);
 
 #define RANKS_CHECK(_what)                                                    \
     do {                                                                      \

@@ -206,14 +206,22 @@ static void gather_body(ranks_self_t *self)
     for (i = 1; i <= ITERATIONS; i++)
         iteration_run(self, &buffer, send, i);
     hce_ce_window_remove(self->ce, buffer.window);
-    ranks_barrier(self, 1); /* nobody writes to it any more */
+    ranks_barrier(self); /* nobody writes to it any more */
     buffer_destroy(self, &buffer);
     free(send);
 }
 
 static hce_ce_how_t expect_map(int a, int b, memory_t memory)
 {
-    return a == b || memory == MEMORY_EXPORTED ? HCE_CE_MAP : HCE_CE_VM;
+    if (a == b || memory == MEMORY_EXPORTED)
+        return HCE_CE_MAP;
+    return ranks_have_vm() ? HCE_CE_VM : HCE_CE_STAGED;
+}
+
+/* Where process_vm_writev is refused. */
+static hce_ce_how_t expect_refused(int a, int b, memory_t memory)
+{
+    return a == b || memory == MEMORY_EXPORTED ? HCE_CE_MAP : HCE_CE_STAGED;
 }
 
 static hce_ce_how_t expect_vm(int a, int b, memory_t memory)
@@ -261,6 +269,8 @@ static void test_threads_vm(void **state)
 {
     const setup_t setup = {MEMORY_MIXED, expect_vm};
 
+    if (!ranks_have_vm())
+        skip();
     gather(1, 3, HCE_CE_FORCE_VM, &setup);
 }
 
@@ -278,6 +288,8 @@ static void test_processes_vm(void **state)
     const setup_t exported = {MEMORY_EXPORTED, expect_vm};
     const setup_t plain = {MEMORY_PLAIN, expect_vm};
 
+    if (!ranks_have_vm())
+        skip();
     gather(3, 1, HCE_CE_FORCE_VM, &exported);
     gather(2, 1, HCE_CE_FORCE_VM, &plain);
 }
@@ -309,6 +321,22 @@ static void test_each_its_own_way(void **state)
                          .body = gather_body,
                          .arg = &setup};
 
+    if (!ranks_have_vm())
+        skip();
+    assert_true(ranks_run(&spec));
+}
+
+static void test_refused_vm(void **state)
+{
+    const setup_t setup = {MEMORY_MIXED, expect_refused};
+    ranks_spec_t spec = {.procs = 4,
+                         .threads = 1,
+                         .before = ranks_refuse_vm,
+                         .body = gather_body,
+                         .arg = &setup};
+
+    if (!ranks_can_refuse_vm())
+        skip();
     assert_true(ranks_run(&spec));
 }
 
@@ -332,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_processes_staged),
         cmocka_unit_test(test_processes_of_threads),
         cmocka_unit_test(test_each_its_own_way),
+        cmocka_unit_test(test_refused_vm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

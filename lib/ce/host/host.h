@@ -94,6 +94,9 @@ hce_status_t hce_ce_probe_peer(hce_ce_t *ce, int lrank);
  * between. 0 or an errno. */
 int hce_ce_vm_write(pid_t pid, uint64_t remote, const char *src, size_t len);
 
+/* Index of window id, or num_windows. Caller holds lock. */
+size_t hce_ce_window_find(const hce_ce_t *ce, uint32_t id);
+
 /* Removes all windows. */
 void hce_ce_windows_cleanup(hce_ce_t *ce);
 

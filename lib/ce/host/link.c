@@ -102,23 +102,23 @@ static hce_status_t connect_turn(run_t *run, int lrank)
     hce_ce_peer_t *peer = &run->ce->peers[lrank];
     struct sockaddr_un addr;
     socklen_t len = name_address(run->names[lrank], &addr);
-    int fd = socket_create();
+    int fd = socket_create(), error;
 
     if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, len) == 0) {
         peer->link = fd;
         return HCE_OK;
     }
-    if (fd >= 0 && (errno == EAGAIN || errno == EINTR)) {
+    error = errno;
+    if (fd >= 0)
         close(fd);
+    if (fd >= 0 && (error == EAGAIN || error == EINTR)) {
         run->must_retry = true;
         return HCE_OK;
     }
-    hce_ce_fail(run->ce, HCE_ERR_SYSTEM,
-                "rank %d cannot connect to rank %d on its node: %s",
-                run->ce->rank, peer->rank, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return HCE_ERR_SYSTEM;
+    return hce_ce_fail(run->ce,
+                       error == ECONNREFUSED ? HCE_ERR_GONE : HCE_ERR_SYSTEM,
+                       "rank %d cannot connect to rank %d on its node: %s",
+                       run->ce->rank, peer->rank, strerror(error));
 }
 
 static void stranger_drop(run_t *run, int i, const char *why)
@@ -167,7 +167,9 @@ static bool stranger_hear(run_t *run, int i)
     l = status == HCE_OK ? hello_lrank(run, fd, &msg) : -1;
     if (l < 0) {
         hce_ce_parcel_close(&parcel);
-        stranger_drop(run, i, "no valid hello");
+        /* Peers, too, look whether somebody listens and say nothing. */
+        stranger_drop(run, i,
+                      status == HCE_ERR_GONE ? NULL : "no valid hello");
         return true;
     }
     run->ce->peers[l].link = fd;
@@ -303,12 +305,35 @@ static int polls_fill(run_t *run)
     return n;
 }
 
+/* A peer that gives up stops to listen. Those whose call it would have been
+ * to connect here cannot tell otherwise. */
+static bool has_given_up(run_t *run, int lrank)
+{
+    const hce_ce_peer_t *peer = &run->ce->peers[lrank];
+    struct sockaddr_un addr;
+    socklen_t len;
+    bool refused;
+    int fd;
+
+    if (run->names == NULL || peer->link >= 0 || lrank < run->ce->lrank)
+        return false;
+    fd = socket_create();
+    if (fd < 0)
+        return false;
+    len = name_address(run->names[lrank], &addr);
+    refused = connect(fd, (struct sockaddr *)&addr, len) != 0 &&
+              errno == ECONNREFUSED;
+    close(fd);
+    return refused;
+}
+
 /* Sleeps until a turn makes sense; an error if a peer has ended meanwhile or
  * time is up. */
 static hce_status_t run_wait(run_t *run, int late)
 {
     int nap = run->must_retry ? RETRY_MS : NAP_MS, l;
     uint64_t now = hce_clock_ns(), left;
+    int n;
 
     if (now >= run->exchange->deadline)
         return hce_ce_fail(run->ce, HCE_ERR_TIMEOUT,
@@ -316,12 +341,15 @@ static hce_status_t run_wait(run_t *run, int late)
                            run->ce->rank, run->ce->peers[late].rank);
     left = hce_div_up(run->exchange->deadline - now, HCE_NS_PER_MS);
     nap = (int)hce_min((uint64_t)nap, left);
-    if (poll(run->polls, (nfds_t)polls_fill(run), nap) < 0 && errno != EINTR)
+    n = poll(run->polls, (nfds_t)polls_fill(run), nap);
+    if (n < 0 && errno != EINTR)
         return hce_ce_fail(run->ce, HCE_ERR_SYSTEM, "rank %d cannot poll: %s",
                            run->ce->rank, strerror(errno));
     for (l = 0; l < run->ce->num_lranks; l++) {
         if (is_due(run, l) && hce_ce_peer_gone(run->ce, l))
             return peer_lost(run, l, "its process has ended");
+        if (is_due(run, l) && n == 0 && has_given_up(run, l))
+            return peer_lost(run, l, "it has given up");
     }
     return HCE_OK;
 }
