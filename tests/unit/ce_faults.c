@@ -78,6 +78,12 @@ static hce_status_t copy_to(ranks_self_t *self, const hce_ce_target_t *target,
     return hce_ce_copy(self->ce, &copy, bad_p);
 }
 
+static void flag_wait(ranks_self_t *self, int flag)
+{
+    while (atomic_load(&self->shared->flags[flag]) == 0)
+        sched_yield();
+}
+
 static void killed_body(ranks_self_t *self)
 {
     uint64_t deadline = hce_clock_deadline(60 * HCE_NS_PER_SEC);
@@ -93,9 +99,12 @@ static void killed_body(ranks_self_t *self)
     buffers_swap(self, plain, 1, &plain_target);
     buffers_swap(self, exported, 1, &window_target);
     ranks_barrier(self);
-    if (self->rank == 1)
+    if (self->rank == 1) {
+        atomic_store(&self->shared->flags[0], 1);
         for (;;)
             pause();
+    }
+    flag_wait(self, 0); /* its posts are with all */
     RANKS_CHECK(plain_target.how == HCE_CE_VM);
     RANKS_CHECK(window_target.how == HCE_CE_MAP);
     if (self->rank == 0) {
@@ -160,12 +169,6 @@ static void test_unwritable_memory(void **state)
     if (!ranks_have_vm())
         skip();
     run_logged(&spec, "of rank 1: Bad address");
-}
-
-static void flag_wait(ranks_self_t *self, int flag)
-{
-    while (atomic_load(&self->shared->flags[flag]) == 0)
-        sched_yield();
 }
 
 /* Rank 0 writes a byte more than rank 1 has allowed. */

@@ -30,6 +30,7 @@
 #define STRANGERS_MAX 32 /* connections that have not said who they are */
 #define RETRY_MS      5 /* a full backlog, or too many descriptors in flight */
 #define NAP_MS        1000 /* longest sleep, so that a deadline is kept */
+#define GRACE_MS      50
 
 /* State of one exchange. */
 typedef struct run {
@@ -94,31 +95,6 @@ void hce_ce_parcel_close(hce_ce_parcel_t *parcel)
 {
     while (parcel->num_fds > 0)
         close(parcel->fds[--parcel->num_fds]);
-}
-
-/* Caller's side of a missing link; a full backlog is tried again. */
-static hce_status_t connect_turn(run_t *run, int lrank)
-{
-    hce_ce_peer_t *peer = &run->ce->peers[lrank];
-    struct sockaddr_un addr;
-    socklen_t len = name_address(run->names[lrank], &addr);
-    int fd = socket_create(), error;
-
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, len) == 0) {
-        peer->link = fd;
-        return HCE_OK;
-    }
-    error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (fd >= 0 && (error == EAGAIN || error == EINTR)) {
-        run->must_retry = true;
-        return HCE_OK;
-    }
-    return hce_ce_fail(run->ce,
-                       error == ECONNREFUSED ? HCE_ERR_GONE : HCE_ERR_SYSTEM,
-                       "rank %d cannot connect to rank %d on its node: %s",
-                       run->ce->rank, peer->rank, strerror(error));
 }
 
 static void stranger_drop(run_t *run, int i, const char *why)
@@ -204,11 +180,58 @@ static hce_status_t accept_turn(run_t *run)
     return HCE_OK;
 }
 
+/* A link breaks a little before the end of its process shows, and the peers
+ * that see it first break theirs: finds the one where it began, if any. */
+static int ended_lrank(run_t *run)
+{
+    int l, n = 0;
+
+    for (l = 0; l < run->ce->num_lranks; l++)
+        run->polls[n++] = (struct pollfd){run->ce->peers[l].pidfd, POLLIN, 0};
+    if (poll(run->polls, (nfds_t)n, GRACE_MS) <= 0)
+        return -1;
+    for (l = 0; run->polls[l].revents == 0; l++)
+        ;
+    return l;
+}
+
 static hce_status_t peer_lost(run_t *run, int lrank, const char *why)
 {
+    int ended = ended_lrank(run);
+
+    if (ended >= 0) {
+        lrank = ended;
+        why = "its process has ended";
+    }
     return hce_ce_fail(run->ce, HCE_ERR_GONE,
                        "rank %d lost its node link to rank %d: %s",
                        run->ce->rank, run->ce->peers[lrank].rank, why);
+}
+
+/* Caller's side of a missing link; a full backlog is tried again. */
+static hce_status_t connect_turn(run_t *run, int lrank)
+{
+    hce_ce_peer_t *peer = &run->ce->peers[lrank];
+    struct sockaddr_un addr;
+    socklen_t len = name_address(run->names[lrank], &addr);
+    int fd = socket_create(), error;
+
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, len) == 0) {
+        peer->link = fd;
+        return HCE_OK;
+    }
+    error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && (error == EAGAIN || error == EINTR)) {
+        run->must_retry = true;
+        return HCE_OK;
+    }
+    if (error == ECONNREFUSED)
+        return peer_lost(run, lrank, "it has given up");
+    return hce_ce_fail(run->ce, HCE_ERR_SYSTEM,
+                       "rank %d cannot connect to rank %d on its node: %s",
+                       run->ce->rank, peer->rank, strerror(error));
 }
 
 static hce_status_t send_turn(run_t *run, int lrank)
