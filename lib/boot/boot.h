@@ -12,11 +12,18 @@
 #ifndef HCE_BOOT_BOOT_H
 #define HCE_BOOT_BOOT_H
 
+#include "util/config.h"
+
 #include <hce/hce.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hce_boot hce_boot_t;
+
+extern const hce_config_table_t hce_boot_config;
+
+/* HCE_BOOTSTRAP_TIMEOUT; 0 is none. */
+uint64_t hce_boot_timeout_ns(void);
 
 /* Why a group ends, told to all ranks. */
 typedef struct hce_boot_news {

@@ -1,1 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
+if HAVE_CMOCKA
+boot_tests = \
+	tests/unit/boot_group
+check_PROGRAMS += $(boot_tests)
+TESTS += $(boot_tests)
+
+boot_ldadd = libhcecore.la $(CMOCKA_LIBS)
+boot_ranks = tests/unit/boot_ranks.c tests/unit/boot_ranks.h
+tests_unit_boot_group_SOURCES = tests/unit/boot_group.c $(boot_ranks)
+tests_unit_boot_group_LDADD = $(boot_ldadd)
+endif
