@@ -36,19 +36,25 @@ check-TESTS: $(check_PROGRAMS)
 
 unit_programs = $(filter-out %.sh,$(filter tests/unit/%,$(TESTS)))
 
-.PHONY: check-programs check-unit check-long print-unit-tests
+.PHONY: check-programs check-unit check-threads check-long print-unit-tests
 check-programs: all-am $(check_PROGRAMS)
 
-check-unit: all-am $(check_PROGRAMS)
+check-unit: check-programs
 	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-unit.sum \
 		$(unit_programs)
+
+# Where threads or processes meet: what the thread sanitizer is worth.
+check-threads: check-programs
+	@$(run_tests) -l $(TEST_LIMIT) -s tests/check-threads.sum \
+		$(unit_programs) $(filter tests/job/%,$(TESTS))
 
 print-unit-tests:
 	@echo $(unit_programs)
 
-check-long: all-am $(check_PROGRAMS)
+check-long: check-programs
 	@$(run_tests) -l $(LONG_TEST_LIMIT) -s tests/check-long.sum $(LONG_TESTS)
 
 mostlyclean-local:
 	test ! -d tests || find tests -name '*.log' -exec rm -f {} +
-	rm -f tests/check.sum tests/check-unit.sum tests/check-long.sum
+	rm -f tests/check.sum tests/check-unit.sum tests/check-threads.sum \
+		tests/check-long.sum
