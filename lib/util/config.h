@@ -30,6 +30,7 @@ typedef struct hce_config_field {
     const char *const *choices; /* HCE_CONFIG_ENUM; ends with NULL */
     /* Compared across ranks at create: a difference is an error. */
     int collective;
+    int secret; /* the value is never shown */
 } hce_config_field_t;
 
 typedef struct hce_config_table {

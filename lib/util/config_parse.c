@@ -155,8 +155,8 @@ hce_status_t hce_config_parse(const hce_config_field_t *field,
 
     if (status == HCE_ERR_CONFIG) {
         hce_config_expected(field, expected, sizeof(expected));
-        hce_log(ERROR, UTIL, "%s=\"%s\": expected %s", field->name, text,
-                expected);
+        hce_log(ERROR, UTIL, "%s=\"%s\": expected %s", field->name,
+                field->secret ? "***" : text, expected);
     } else if (status != HCE_OK) {
         hce_log(ERROR, UTIL, "%s=\"%s\": %s", field->name, text,
                 hce_status_string(status));

@@ -108,7 +108,9 @@ static void values_print(const hce_config_table_t *table, FILE *out)
         int given = hce_config_is_given(field);
 
         value[0] = '\0';
-        if (given || field->dfl != NULL) {
+        if (field->secret) {
+            snprintf(value, sizeof(value), "%s", given ? "***" : "");
+        } else if (given || field->dfl != NULL) {
             value_print(field, value, sizeof(value));
         }
         fprintf(out, "%s=%s  # %s: %s\n", field->name, value,

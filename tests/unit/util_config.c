@@ -389,6 +389,45 @@ static int print_values(void *arg)
     return 0;
 }
 
+/* What people paste into reports. */
+static int print_secret(void *arg)
+{
+    static int64_t pin;
+    static const hce_config_field_t secrets[] = {
+        {.name = "HCE_T_PIN",
+         .text = "A secret.",
+         .type = HCE_CONFIG_INT,
+         .value = &pin,
+         .secret = 1},
+    };
+    static const hce_config_table_t hidden =
+        HCE_CONFIG_TABLE("hidden", secrets);
+    const hce_config_table_t *const list[] = {&hce_util_config, &hidden, NULL};
+
+    setenv("HCE_T_PIN", arg, 1);
+    if (hce_config_init(list) != HCE_OK) {
+        return 1;
+    }
+    setvbuf(stderr, NULL, _IOFBF, 4000);
+    hce_config_print(list + 1, stderr, HCE_CONFIG_VALUES);
+    return pin == 4711 ? 0 : 2;
+}
+
+static void print_hides_secrets(void **state)
+{
+    static child_t child;
+
+    child_run(print_secret, "4711", &child);
+    assert_int_equal(child.exit_status, 0);
+    assert_int_equal(child.num_lines, 1);
+    assert_string_equal(child.lines[0],
+                        "HCE_T_PIN=***  # environment: A secret.\n");
+    child_run(print_secret, "47x11", &child);
+    assert_int_equal(child.exit_status, 1);
+    assert_int_equal(child.num_lines, 1);
+    assert_has(child.lines[0], "HCE_T_PIN=\"***\": expected an integer\n");
+}
+
 static void print_shows_values(void **state)
 {
     static child_t child;
@@ -495,6 +534,7 @@ int main(void)
         cmocka_unit_test(init_names_all_errors),
         cmocka_unit_test(init_warns_of_unknown),
         cmocka_unit_test(print_shows_values),
+        cmocka_unit_test(print_hides_secrets),
         cmocka_unit_test(print_shows_doc),
         cmocka_unit_test(signature_is_canonical),
         cmocka_unit_test(foreign_is_plain),
