@@ -58,7 +58,6 @@ strip() {
                 $0 = substr($0, RSTART + RLENGTH)
                 if (token == "/*") { comment = 1 }
                 else if (token == "//") { $0 = "" }
-                else if (include) { out = out token }
                 else {
                     body = token == "\"" ? "^([^\"\\\\]|\\\\.)*\"" \
                                          : "^([^\047\\\\]|\\\\.)*\047"
@@ -78,57 +77,55 @@ sources() {
         find "$@" -name '*.[ch]' -type f 2>/dev/null | sort)
 }
 
-# grep_code RULE WHAT ROOT FILE PATTERN: findings in code, not in comments.
-grep_code() {
-    local line
+# Strips the sources below ROOT into $tmp/code, in which grep_code looks.
+code_make() {
+    local file
 
-    while IFS=: read -r line _; do
-        echo "$1 $4:$line $2"
-    done < <(strip "$3/$4" | grep -nE "$5")
+    rm -rf "$tmp/code"
+    for file in $(sources "$1" lib include perf tools); do
+        mkdir -p "$tmp/code/${file%/*}"
+        strip "$1/$file" >"$tmp/code/$file"
+    done
+}
+
+# grep_code RULE WHAT PATTERN HOME FOLDER...: findings outside of HOME, a
+# regular expression over file names.
+grep_code() {
+    local rule=$1 what=$2 pattern=$3 home=$4 file line
+
+    shift 4
+    while IFS=: read -r file line _; do
+        [[ $file =~ ^($home) ]] || echo "$rule $file:$line $what"
+    done < <(cd "$tmp/code" && grep -rnE "$pattern" "$@" 2>/dev/null)
 }
 
 check_volatile() {
-    local file
-
-    for file in $(sources "$1" lib include); do
-        grep_code volatile "volatile" "$1" "$file" '\<volatile\>'
-    done
+    grep_code volatile volatile '\<volatile\>' none lib include
 }
 
 check_getenv() {
-    local file
-
-    for file in $(sources "$1" lib include perf tools); do
-        case $file in
-        lib/util/*) ;;
-        *) grep_code getenv "getenv" "$1" "$file" '\<(secure_)?getenv\>' ;;
-        esac
-    done
+    grep_code getenv getenv '\<(secure_)?getenv\>' lib/util/ \
+        lib include perf tools
 }
 
-# vendor PATTERN HOME ROOT: HOME is a regular expression over file names.
-vendor() {
-    local file
+include='^[ \t]*#[ \t]*include[ \t]*<'
 
-    for file in $(sources "$3" lib include perf tools); do
-        [[ $file =~ ^($2) ]] ||
-            grep_code vendor "$1" "$3" "$file" \
-                "^[ \t]*#[ \t]*include[ \t]*<$1"
-    done
+# vendor PATTERN HOME
+vendor() {
+    grep_code vendor "$1" "$include$1" "$2" lib include perf tools
 }
 
 check_vendor() {
     local files
 
-    vendor 'cuda\.h' 'lib/drv/' "$1"
-    vendor 'uc[pstm]/' 'lib/rma_proxy/ucx/' "$1"
-    vendor '(infiniband|rdma)/' 'lib/rma_proxy/verbs/' "$1"
-    vendor 'pmix' 'lib/boot/' "$1"
-    vendor 'hwloc' 'lib/topo/' "$1"
-    vendor 'mpi\.h' 'lib/front/mpi/|perf/' "$1"
-    vendor 'nccl\.h' 'lib/front/nccl/|perf/' "$1"
-    files=$(cd "$1" &&
-        grep -rlE '^[ \t]*#[ \t]*include[ \t]*<pmix' lib | sort)
+    vendor 'cuda\.h' 'lib/drv/'
+    vendor 'uc[pstm]/' 'lib/rma_proxy/ucx/'
+    vendor '(infiniband|rdma)/' 'lib/rma_proxy/verbs/'
+    vendor 'pmix' 'lib/boot/'
+    vendor 'hwloc' 'lib/topo/'
+    vendor 'mpi\.h' 'lib/front/mpi/|perf/'
+    vendor 'nccl\.h' 'lib/front/nccl/|perf/'
+    files=$(cd "$tmp/code" && grep -rlE "${include}pmix" lib | sort)
     [ "$(wc -w <<<"$files")" -le 1 ] ||
         echo "vendor" $files "more than one file includes pmix"
 }
@@ -138,7 +135,7 @@ is_left_out() {
     local package
 
     for package in UCX:uc[pst]/ PMIX:pmix HWLOC:hwloc JANSSON:jansson; do
-        if grep -qE "^[ \t]*#[ \t]*include[ \t]*<${package#*:}" "$1" &&
+        if grep -qE "$include${package#*:}" "$1" &&
             ! grep -q "define HCE_HAVE_${package%%:*} 1" \
                 "$builddir/config.h"; then
             return 0
@@ -207,9 +204,10 @@ check_counter() {
 }
 
 check_all() {
-    check_volatile "$1"
-    check_getenv "$1"
-    check_vendor "$1"
+    code_make "$1"
+    check_volatile
+    check_getenv
+    check_vendor
     check_header "$1"
     check_counter "$1"
 }
