@@ -282,7 +282,8 @@ const char *hce_boot_rank_text(const hce_boot_t *boot, int rank, char *buf,
     return buf;
 }
 
-static bool events_handle(hce_boot_t *boot)
+/* Returns their number. */
+static int events_handle(hce_boot_t *boot)
 {
     struct epoll_event events[TURN_EVENTS];
     int count = epoll_wait(boot->epfd, events, TURN_EVENTS, 0);
@@ -298,7 +299,7 @@ static bool events_handle(hce_boot_t *boot)
             hce_boot_link_read(boot, link);
         }
     }
-    return count > 0;
+    return count;
 }
 
 void hce_boot_wake(hce_boot_t *boot)
@@ -313,11 +314,13 @@ void hce_boot_wake(hce_boot_t *boot)
 void hce_boot_turn(hce_boot_t *boot)
 {
     uint64_t now = hce_clock_ns();
+    int count = TURN_EVENTS;
     bool some = false;
 
     hce_boot_watch_resume(boot, now);
-    for (int i = 0; i < TURN_ROUNDS && events_handle(boot); i++) {
-        some = true;
+    for (int i = 0; i < TURN_ROUNDS && count == TURN_EVENTS; i++) {
+        count = events_handle(boot);
+        some = some || count > 0;
     }
     hce_boot_watch_tick(boot, now);
     hce_boot_stuck_tick(boot, now);

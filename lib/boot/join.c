@@ -289,12 +289,8 @@ static uint64_t attempts_tick(join_t *join)
 
 static void attempts_sleep(join_t *join, uint64_t then)
 {
-    uint64_t now = hce_clock_ns();
-    uint64_t ms = then > now ? hce_div_up(then - now, HCE_NS_PER_MS) : 0;
     int count = poll(join->fds, (nfds_t)join->num,
-                     then == HCE_TIME_NEVER ?
-                         -1 :
-                         (int)hce_min(ms, (uint64_t)60000));
+                     hce_boot_meeting_sleep_ms(join->meeting, then));
 
     for (int i = 0; i < join->num && count > 0; i++) {
         attempt_t *attempt = &join->attempts[i];
@@ -346,10 +342,11 @@ static hce_status_t join_run(join_t *join)
         if (join->status == HCE_INPROGRESS) {
             attempts_sleep(join, then);
         }
-        if (join->status == HCE_INPROGRESS &&
-            hce_clock_ns() >= join->meeting->deadline) {
-            join_explain(join);
-            join->status = HCE_ERR_BOOTSTRAP;
+        if (join->status == HCE_INPROGRESS) {
+            join->status = hce_boot_meeting_check(join->meeting);
+            if (join->status == HCE_ERR_BOOTSTRAP) {
+                join_explain(join);
+            }
         }
     }
     return join->status;

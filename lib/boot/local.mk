@@ -25,6 +25,7 @@ libhcecore_la_SOURCES += \
 	lib/boot/seat.c \
 	lib/boot/settings.c \
 	lib/boot/settings.h \
+	lib/boot/split.c \
 	lib/boot/stuck.c \
 	lib/boot/unique_id.c \
 	lib/boot/watch.c \

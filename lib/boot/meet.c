@@ -7,9 +7,52 @@
 
 #include "boot/meet.h"
 #include "boot/mac.h"
+#include "util/math.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define PARENT_LOOK_MS 50
+#define SLEEP_MAX_MS 60000
+
+hce_status_t hce_boot_meeting_check(hce_boot_meeting_t *meeting)
+{
+    hce_boot_t *parent = meeting->parent;
+    hce_status_t status = HCE_INPROGRESS;
+
+    if (parent != NULL) {
+        hce_boot_lock(parent);
+        hce_boot_turn(parent);
+        if (parent->verdict.have) {
+            status = (hce_status_t)parent->verdict.news.status;
+            snprintf(meeting->why, sizeof(meeting->why), "%s",
+                     parent->verdict.news.text);
+        }
+        hce_boot_unlock(parent);
+    }
+    if (status == HCE_INPROGRESS && hce_clock_ns() >= meeting->deadline) {
+        status = HCE_ERR_BOOTSTRAP;
+    }
+    return status;
+}
+
+int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting,
+                              uint64_t then)
+{
+    uint64_t now = hce_clock_ns();
+    uint64_t ms = SLEEP_MAX_MS;
+
+    if (then <= now) {
+        return 0;
+    }
+    if (then != HCE_TIME_NEVER) {
+        ms = hce_min(ms, hce_div_up(then - now, HCE_NS_PER_MS));
+    }
+    if (meeting->parent != NULL) {
+        ms = hce_min(ms, (uint64_t)PARENT_LOOK_MS);
+    }
+    return (int)ms;
+}
 
 void hce_boot_claim_mac(const hce_boot_meeting_t *meeting,
                         const hce_boot_hello_t *hello,
@@ -60,6 +103,21 @@ static hce_status_t meet_alone(hce_boot_t *boot)
     return hce_boot_random(boot->secret, sizeof(boot->secret));
 }
 
+/* Those who have come are told why. */
+static void meet_fail(hce_boot_meeting_t *meeting, hce_boot_t *boot,
+                      hce_status_t status)
+{
+    hce_boot_lock(boot);
+    if (boot->verdict.have) {
+        snprintf(meeting->why, sizeof(meeting->why), "%s",
+                 boot->verdict.news.text);
+    } else if (hce_boot_is_hub(boot)) {
+        hce_boot_news_tell(boot, status, -1, "the group was not formed: %.400s",
+                           meeting->why);
+    }
+    hce_boot_unlock(boot);
+}
+
 hce_status_t hce_boot_meet(hce_boot_meeting_t *meeting, hce_boot_t **boot_p)
 {
     hce_boot_t *boot;
@@ -88,10 +146,7 @@ hce_status_t hce_boot_meet(hce_boot_meeting_t *meeting, hce_boot_t **boot_p)
     return HCE_OK;
 
 err_boot:
-    if (boot->verdict.have) {
-        snprintf(meeting->why, sizeof(meeting->why), "%s",
-                 boot->verdict.news.text);
-    }
+    meet_fail(meeting, boot, status);
     hce_boot_destroy(boot);
 err_listen:
     hce_boot_listen_close(&meeting->listen);

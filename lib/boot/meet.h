@@ -22,6 +22,7 @@ typedef struct hce_boot_meeting {
      * error at once. Otherwise it may be another job with the same names,
      * which finds its own rank 0 on another port. */
     bool is_private;
+    hce_boot_t *parent; /* of a split, else NULL: its news end this as well */
     uint64_t deadline;
     uint64_t silence_ns;
     hce_boot_listen_t listen;     /* rank 0; closed in any case */
@@ -35,6 +36,13 @@ hce_status_t hce_boot_meet(hce_boot_meeting_t *meeting, hce_boot_t **boot_p);
 /* The two sides of it; boot is not known to anybody else yet. */
 hce_status_t hce_boot_seat_all(hce_boot_meeting_t *meeting, hce_boot_t *boot);
 hce_status_t hce_boot_join(hce_boot_meeting_t *meeting, hce_boot_t *boot);
+
+/* HCE_INPROGRESS as long as there is hope: before the deadline, and while the
+ * parent lives. Sets why otherwise. */
+hce_status_t hce_boot_meeting_check(hce_boot_meeting_t *meeting);
+/* How long to sleep at most, for epoll_wait and poll. */
+int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting,
+                              uint64_t then);
 
 /* Proves to the other side that this one knows the key. */
 typedef struct hce_boot_nonces {

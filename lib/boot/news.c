@@ -55,7 +55,9 @@ static void verdict_set(hce_boot_t *boot, const hce_boot_news_t *news,
     boot->verdict.has_pending = false;
     boot->verdict.news = *news;
     boot->complaint.is_open = false;
-    if (is_told) {
+    if (!boot->has_started) {
+        hce_log(DEBUG, BOOT, "%s", news->text); /* an error of the creation */
+    } else if (is_told) {
         hce_log(INFO, FAULT, "rank 0 says: %s", news->text);
     } else {
         hce_log(ERROR, FAULT, "%s", news->text);

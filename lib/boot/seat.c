@@ -330,12 +330,8 @@ static void seats_sleep(seats_t *seats, uint64_t then)
 {
     struct epoll_event events[SEAT_EVENTS];
     hce_boot_listen_t *listen = &seats->meeting->listen;
-    uint64_t now = hce_clock_ns();
-    uint64_t ms = then > now ? hce_div_up(then - now, HCE_NS_PER_MS) : 0;
     int count = epoll_wait(seats->epfd, events, SEAT_EVENTS,
-                           then == HCE_TIME_NEVER ?
-                               -1 :
-                               (int)hce_min(ms, (uint64_t)60000));
+                           hce_boot_meeting_sleep_ms(seats->meeting, then));
 
     for (int i = 0; i < count; i++) {
         int *fd = events[i].data.ptr;
@@ -352,7 +348,7 @@ static void seats_sleep(seats_t *seats, uint64_t then)
     }
 }
 
-/* "ranks 1, 4 and 7 of 8 have not come" */
+/* Caller holds the group's lock. */
 static void absent_blame(seats_t *seats)
 {
     hce_boot_t *boot = seats->boot;
@@ -370,21 +366,19 @@ static void absent_blame(seats_t *seats)
             shown++;
         }
     }
-    hce_boot_lock(boot);
     hce_boot_news_tell(boot, HCE_ERR_BOOTSTRAP, first,
                        "rank %s%s of %d did not come to rank 0 on %s in "
                        "time%s%s",
                        list, seats->missing > shown ? ", ..." : "",
                        boot->size, boot->who.host,
                        seats->note[0] != '\0' ? "; " : "", seats->note);
-    hce_boot_unlock(boot);
 }
 
 /* HCE_INPROGRESS while ranks are missing. */
 static hce_status_t seats_check(seats_t *seats)
 {
     hce_boot_t *boot = seats->boot;
-    hce_status_t status = HCE_INPROGRESS;
+    hce_status_t status = hce_boot_meeting_check(seats->meeting);
 
     hce_boot_lock(boot);
     hce_boot_turn(boot);
@@ -396,6 +390,8 @@ static hce_status_t seats_check(seats_t *seats)
         hce_boot_links_post(boot, hce_boot_buf_create(HCE_BOOT_START, NULL,
                                                       0, NULL, 0));
         status = HCE_OK;
+    } else if (status == HCE_ERR_BOOTSTRAP) {
+        absent_blame(seats);
     }
     hce_boot_unlock(boot);
     return status;
@@ -409,12 +405,7 @@ static hce_status_t seats_run(seats_t *seats)
         uint64_t now = hce_clock_ns();
         uint64_t then = callers_expire(seats, now);
 
-        if (now >= seats->meeting->deadline) {
-            absent_blame(seats);
-            continue;
-        }
         then = hce_min(then, seats->meeting->deadline);
-        then = hce_min(then, hce_boot_due_ns(seats->boot));
         if (seats->is_paused) {
             then = hce_min(then, now + PAUSE_NS);
         }

@@ -67,7 +67,7 @@ static void allgatherv_check(ranks_self_t *self, int round)
 
 static void exchange_all(ranks_self_t *self)
 {
-    static const size_t lens[] = {8, 0, 1, 4097, 100000};
+    static const size_t lens[] = {8, 0, 1, 4097, 20000};
     const uint8_t *secret = hce_boot_secret(self->boot);
     uint8_t secrets[RANKS_MAX * 16];
 
@@ -89,6 +89,133 @@ static void exchange_all(ranks_self_t *self)
     }
     hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
     RANKS_CHECK(self, self->news.count == 0);
+}
+
+/* What all ranks draw alike: colours (-1 is none) and keys. */
+typedef struct shape {
+    int color[RANKS_MAX], key[RANKS_MAX];
+} shape_t;
+
+static void shape_draw(shape_t *shape, int size, uint64_t *state)
+{
+    int colors = 1 + (int)(hce_rand_next(state) % (uint64_t)size);
+    int keys = 1 + (int)(hce_rand_next(state) % 5);
+
+    for (int r = 0; r < size; r++) {
+        shape->color[r] = (int)(hce_rand_next(state) %
+                                (uint64_t)(colors + 1)) - 1;
+        shape->key[r] = (int)(hce_rand_next(state) % (uint64_t)keys) - 2;
+    }
+}
+
+/* The expected members in order; returns their number. */
+static int members_list(const shape_t *shape, int size, int color,
+                        int *members)
+{
+    int num = 0;
+
+    for (int key = -2; key < 4; key++) {
+        for (int r = 0; r < size; r++) {
+            if (shape->color[r] == color && shape->key[r] == key) {
+                members[num++] = r;
+            }
+        }
+    }
+    return num;
+}
+
+static void members_check(ranks_self_t *self, const shape_t *shape,
+                          hce_boot_t *boot)
+{
+    int expected[RANKS_MAX], got[RANKS_MAX];
+    int num = members_list(shape, self->size, shape->color[self->rank],
+                           expected);
+
+    RANKS_CHECK(self, hce_boot_size(boot) == num);
+    RANKS_CHECK(self, expected[hce_boot_rank(boot)] == self->rank);
+    RANKS_CHECK(self, hce_boot_allgather(boot, &self->rank, sizeof(int), got,
+                                         hce_clock_deadline(
+                                             RANKS_LIMIT_NS)) == HCE_OK);
+    RANKS_CHECK(self, memcmp(got, expected,
+                             (size_t)num * sizeof(int)) == 0);
+}
+
+#define SPLITS 6
+
+static void split_many(ranks_self_t *self)
+{
+    uint64_t state = *(const uint64_t *)self->arg;
+
+    for (int i = 0; i < SPLITS; i++) {
+        hce_boot_t *boot = NULL;
+        shape_t shape;
+
+        shape_draw(&shape, self->size, &state);
+        RANKS_CHECK(self,
+                    hce_boot_split(self->boot, shape.color[self->rank],
+                                   shape.key[self->rank],
+                                   hce_clock_deadline(RANKS_LIMIT_NS),
+                                   &boot) == HCE_OK);
+        RANKS_CHECK(self, (boot == NULL) == (shape.color[self->rank] < 0));
+        if (boot != NULL) {
+            members_check(self, &shape, boot);
+            RANKS_CHECK(self, memcmp(hce_boot_secret(boot),
+                                     hce_boot_secret(self->boot), 16) != 0);
+            hce_boot_goodbye(boot, 10 * HCE_NS_PER_SEC);
+            hce_boot_destroy(boot);
+        }
+    }
+    allgather_check(self, 0, 8); /* the parent still works */
+    hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
+    RANKS_CHECK(self, self->news.count == 0);
+}
+
+static void test_split(void **state)
+{
+    uint64_t seed = 20240229;
+
+    for (int size = 1; size <= 13; size += 4) {
+        ranks_spec_t spec = {.size = size, .fn = split_many, .arg = &seed};
+
+        print_message("split: %d ranks, seed %llu\n", size,
+                      (unsigned long long)seed);
+        assert_int_equal(ranks_threads(&spec), 0);
+        assert_int_equal(ranks_processes(&spec), 0);
+        seed++;
+    }
+}
+
+/* A child survives its parent, and a child of a child works. */
+static void split_deep(ranks_self_t *self)
+{
+    hce_boot_t *child = NULL, *grand = NULL;
+    int got[RANKS_MAX], sum = 0;
+
+    RANKS_CHECK(self, hce_boot_split(self->boot, 0, -self->rank,
+                                     hce_clock_deadline(RANKS_LIMIT_NS),
+                                     &child) == HCE_OK);
+    hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
+    RANKS_CHECK(self, hce_boot_split(child, self->rank % 2, 0,
+                                     hce_clock_deadline(RANKS_LIMIT_NS),
+                                     &grand) == HCE_OK);
+    hce_boot_goodbye(child, 10 * HCE_NS_PER_SEC);
+    hce_boot_destroy(child);
+    RANKS_CHECK(self, hce_boot_allgather(grand, &self->rank, sizeof(int), got,
+                                         hce_clock_deadline(
+                                             RANKS_LIMIT_NS)) == HCE_OK);
+    for (int i = 0; i < hce_boot_size(grand); i++) {
+        sum += got[i] % 2;
+    }
+    RANKS_CHECK(self, sum == self->rank % 2 * hce_boot_size(grand));
+    hce_boot_goodbye(grand, 10 * HCE_NS_PER_SEC);
+    hce_boot_destroy(grand);
+}
+
+static void test_split_deep(void **state)
+{
+    ranks_spec_t spec = {.size = 6, .fn = split_deep};
+
+    assert_int_equal(ranks_processes(&spec), 0);
 }
 
 static void test_threads(void **state)
@@ -118,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_split_deep),
     };
 
     ranks_setup();

@@ -23,7 +23,8 @@
 
 void ranks_setup(void)
 {
-    static const hce_config_table_t *const tables[] = {&hce_boot_config,
+    static const hce_config_table_t *const tables[] = {&hce_util_config,
+                                                       &hce_boot_config,
                                                        NULL};
 
     if (hce_config_init(tables) != HCE_OK) {
