@@ -286,11 +286,13 @@ bool hce_verify_ranks(hce_verify_t *v)
     }
     ok = ok && landings_collect(v, &l);
     for (rank = 0; ok && rank < v->nranks; rank++) {
-        ok = ranks_check_output(v, rank, &l) &&
-             (!turnable || turn_check(v, rank));
+        ok = ranks_check_output(v, rank, &l);
     }
     for (op = 0; ok && op < hce_verify_num_ops(v); op++) {
         ok = ranks_check_read(v, op, &l);
+    }
+    for (rank = 0; ok && turnable && rank < v->nranks; rank++) {
+        ok = turn_check(v, rank);
     }
     free(l.all);
     free(l.first);

@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
+if HAVE_CMOCKA
+plan_tests = \
+	tests/unit/plan_build \
+	tests/unit/plan_faults \
+	tests/unit/plan_paths \
+	tests/unit/plan_show
+check_PROGRAMS += $(plan_tests)
+TESTS += $(plan_tests)
+
+plan_ldadd = libhcecore.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+plan_world = tests/unit/plan_world.c tests/unit/plan_world.h
+tests_unit_plan_build_SOURCES = tests/unit/plan_build.c $(plan_world)
+tests_unit_plan_build_LDADD = $(plan_ldadd)
+tests_unit_plan_faults_SOURCES = tests/unit/plan_faults.c $(plan_world)
+tests_unit_plan_faults_LDADD = $(plan_ldadd)
+tests_unit_plan_paths_SOURCES = tests/unit/plan_paths.c $(plan_world)
+tests_unit_plan_paths_LDADD = $(plan_ldadd)
+tests_unit_plan_show_SOURCES = tests/unit/plan_show.c $(plan_world)
+tests_unit_plan_show_LDADD = $(plan_ldadd)
+endif
