@@ -22,10 +22,10 @@ typedef struct hce_boot_link {
     hce_boot_conn_t conn; /* conn.fd is -1 before and after */
     int rank;             /* of the other side */
     hce_boot_who_t who;
-    bool want_out;        /* epoll looks for room to send */
-    bool has_left;        /* has said goodbye */
-    bool is_watched;      /* has sent a heartbeat: its silence counts */
-    uint64_t heard_ns;    /* when something came last */
+    bool want_out;     /* epoll looks for room to send */
+    bool has_left;     /* has said goodbye */
+    bool is_watched;   /* has sent a heartbeat: its silence counts */
+    uint64_t heard_ns; /* when something came last */
     uint64_t heard_bytes;
     hce_boot_heartbeat_t report;
     /* Hub: the rank's part of the exchange to come. */
@@ -86,11 +86,11 @@ struct hce_boot {
     int wake_fd; /* wakes a blocked caller when another thread progresses */
     /* Written by hce_boot_set_report, read by turns; a heartbeat may mix two
      * reports, which does no harm: who is stuck reports the same for long. */
-    _Atomic uint64_t report_call;
-    _Atomic int32_t report_waits_for;
+    _Atomic(uint64_t) report_call;
+    _Atomic(int32_t) report_waits_for;
 
     pthread_mutex_t lock; /* protects what follows */
-    bool has_started; /* all ranks are there */
+    bool has_started;     /* all ranks are there */
     int waiters;
     int num_links;
     hce_boot_link_t *links; /* hub: of rank i + 1; leaf: of rank 0 */
