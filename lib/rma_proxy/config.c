@@ -13,6 +13,9 @@ hce_proxy_settings_t hce_proxy_settings;
 
 const char *const hce_proxy_choices[] = {"auto", "ucx", "loop", NULL};
 
+/* In the order of hce_ucx_put_t. */
+static const char *const ucx_put_choices[] = {"auto", "am", "rma", NULL};
+
 static const hce_config_field_t fields[] = {
     {.name = "HCE_TRANSPORT",
      .dfl = "auto",
@@ -44,6 +47,14 @@ static const hce_config_field_t fields[] = {
      .text = "Seed of the choices that HCE_LOOP_FAULTS leaves open.",
      .type = HCE_CONFIG_INT,
      .value = &hce_proxy_settings.loop_seed},
+    {.name = "HCE_UCX_PUT",
+     .dfl = "auto",
+     .text = "How the ucx transport moves data: am by active messages, rma "
+             "by UCX's puts; auto is am where all devices are tcp, which "
+             "knows no puts of its own.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &hce_proxy_settings.ucx_put,
+     .choices = ucx_put_choices},
 };
 
 const hce_config_table_t hce_rma_proxy_config =

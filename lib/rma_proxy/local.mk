@@ -3,6 +3,8 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/config.c \
 	lib/rma_proxy/proxy.c \
 	lib/rma_proxy/proxy.h \
+	lib/rma_proxy/regions.c \
+	lib/rma_proxy/regions.h \
 	lib/rma_proxy/select.c \
 	lib/rma_proxy/select.h \
 	lib/rma_proxy/settings.h \
@@ -13,3 +15,15 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/loop/loop.h \
 	lib/rma_proxy/loop/mem.c \
 	lib/rma_proxy/loop/out.c
+
+if HAVE_UCX
+libhcecore_la_SOURCES += \
+	lib/rma_proxy/ucx/address.c \
+	lib/rma_proxy/ucx/am.c \
+	lib/rma_proxy/ucx/context.c \
+	lib/rma_proxy/ucx/ep.c \
+	lib/rma_proxy/ucx/handler.c \
+	lib/rma_proxy/ucx/mem.c \
+	lib/rma_proxy/ucx/ucx.c \
+	lib/rma_proxy/ucx/ucx.h
+endif

@@ -9,11 +9,18 @@
 
 #include <stdint.h>
 
+typedef enum hce_ucx_put {
+    HCE_UCX_PUT_AUTO,
+    HCE_UCX_PUT_AM,
+    HCE_UCX_PUT_RMA
+} hce_ucx_put_t;
+
 typedef struct hce_proxy_settings {
     int transport;    /* 0 is auto, else a name of the table in config.c */
     int64_t contexts; /* 0 is what is useful */
     const char *loop_faults;
     int64_t loop_seed;
+    int ucx_put; /* hce_ucx_put_t */
 } hce_proxy_settings_t;
 
 extern hce_proxy_settings_t hce_proxy_settings;

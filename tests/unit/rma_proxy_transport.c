@@ -331,6 +331,8 @@ int main(void)
     const hce_config_table_t *const tables[] = {&hce_rma_proxy_config, NULL};
     const char *why;
 
+    /* All traffic stays on this machine. */
+    setenv("UCX_NET_DEVICES", "lo", 0);
     if (hce_config_init(tables) != HCE_OK)
         return 1;
     for (int i = 0; hce_transports[i] != NULL; i++) {

@@ -198,10 +198,10 @@ static bool frame_is_right(loop_t *loop, const loop_frame_t *frame)
 
     switch (frame->kind) {
     case LOOP_PUT:
-        pthread_mutex_lock(&loop->mem_lock);
-        covered = hce_loop_mem_covers(loop, frame->mem, frame->addr,
-                                      frame->len);
-        pthread_mutex_unlock(&loop->mem_lock);
+        hce_regions_lock(&loop->regions);
+        covered = hce_regions_covers(&loop->regions, frame->mem, frame->addr,
+                                     frame->len);
+        hce_regions_unlock(&loop->regions);
         return covered;
     case LOOP_SIGNAL:
         return word && frame->len == 0;
@@ -285,8 +285,8 @@ static void fill_iov(loop_in_t *in, struct iovec *iov, size_t *n_p)
 }
 
 /* Reads payload to where it belongs and what follows into buf; EAGAIN also
- * when others should have their turn. Caller holds mem_lock while the payload
- * is a put's. */
+ * when others should have their turn. Caller holds the regions while the
+ * payload is a put's. */
 static ssize_t fill(loop_in_t *in)
 {
     struct iovec iov[2];
@@ -349,10 +349,10 @@ static loop_step_t payload_read(loop_t *loop, loop_in_t *in)
     ssize_t len = 1;
 
     if (put) {
-        pthread_mutex_lock(&loop->mem_lock);
-        if (!hce_loop_mem_covers(loop, frame->mem, frame->addr,
-                                 frame->len)) {
-            pthread_mutex_unlock(&loop->mem_lock);
+        hce_regions_lock(&loop->regions);
+        if (!hce_regions_covers(&loop->regions, frame->mem, frame->addr,
+                                frame->len)) {
+            hce_regions_unlock(&loop->regions);
             in_refuse(loop, in, "target was deregistered");
             return STEP_END;
         }
@@ -364,7 +364,7 @@ static loop_step_t payload_read(loop_t *loop, loop_in_t *in)
         len = fill(in);
     }
     if (put)
-        pthread_mutex_unlock(&loop->mem_lock);
+        hce_regions_unlock(&loop->regions);
     if (len <= 0)
         return in_end(loop, in, len);
     return in->done == frame->len ? frame_end(loop, in) : STEP_AGAIN;

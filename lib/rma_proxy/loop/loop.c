@@ -117,8 +117,7 @@ static hce_status_t listener_open(loop_t *loop)
 
 static void loop_free(loop_t *loop)
 {
-    pthread_mutex_destroy(&loop->mem_lock);
-    free(loop->regions);
+    hce_regions_cleanup(&loop->regions);
     free(loop->ins);
     free(loop->outs);
     free(loop->reported);
@@ -137,7 +136,7 @@ static hce_status_t loop_open(const hce_transport_params_t *params,
     if (params->contexts == 0)
         loop->params.contexts = LOOP_CONTEXTS;
     loop->listener.fd = -1;
-    pthread_mutex_init(&loop->mem_lock, NULL);
+    hce_regions_init(&loop->regions);
     loop->outs = calloc(num_outs(loop), sizeof(*loop->outs));
     loop->reported = calloc((size_t)params->size, sizeof(bool));
     if (loop->outs == NULL || loop->reported == NULL)

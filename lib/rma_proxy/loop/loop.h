@@ -9,10 +9,10 @@
 #ifndef HCE_RMA_PROXY_LOOP_LOOP_H
 #define HCE_RMA_PROXY_LOOP_LOOP_H
 
+#include "rma_proxy/regions.h"
 #include "rma_proxy/transport.h"
 
 #include <assert.h>
-#include <pthread.h>
 
 #define LOOP_MAGIC     "hceloop1"
 #define LOOP_QUEUE     256  /* ops waiting on one endpoint */
@@ -111,14 +111,6 @@ typedef struct loop_in {
     char mail[HCE_TRANSPORT_MAX_MESSAGE];
 } loop_in_t;
 
-/* A registration's place in the table. id = generation, then index. */
-typedef struct loop_region {
-    char *addr;
-    size_t len;
-    uint32_t generation;
-    bool used;
-} loop_region_t;
-
 typedef struct loop_faults {
     bool on;
     uint64_t rng;
@@ -142,9 +134,7 @@ typedef struct loop {
     bool flushing;
     bool full_warned;
     loop_faults_t faults;
-    pthread_mutex_t mem_lock; /* regions: registering, receiving a put */
-    loop_region_t *regions;
-    uint32_t num_regions;
+    hce_regions_t regions;
 } loop_t;
 
 static inline loop_t *loop_of(hce_transport_t *transport)
@@ -195,10 +185,6 @@ hce_status_t hce_loop_key_unpack(hce_transport_t *transport, int peer,
                                  hce_transport_key_t **key_p);
 void hce_loop_key_destroy(hce_transport_key_t *key);
 uint64_t hce_loop_key_id(const hce_transport_key_t *key);
-/* Caller holds mem_lock. May a peer write [addr, addr + len)? */
-bool hce_loop_mem_covers(loop_t *loop, uint64_t id, uint64_t addr,
-                         uint64_t len);
-
 /* faults.c */
 hce_status_t hce_loop_faults_init(loop_faults_t *faults, int rank);
 /* True in percent of the calls. */

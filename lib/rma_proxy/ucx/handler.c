@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * UCX transport: active messages that arrive. All are checked as what a
+ * stranger may send. UCX's flush says nothing of active messages: a peer is
+ * asked, and answers after having handled what came before.
+ */
+#include "config.h"
+
+#include "rma_proxy/ucx/ucx.h"
+
+#include "util/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One that has been checked. */
+typedef struct ucx_arrival {
+    ucx_worker_t *worker;
+    ucx_t *ucx;
+    ucx_header_t header;
+    ucx_peer_t *peer; /* NULL where I have not connected */
+    const void *data;
+    size_t len;
+    ucp_ep_h reply; /* or NULL */
+} ucx_arrival_t;
+
+typedef void (*ucx_handler_t)(ucx_arrival_t *arrival);
+
+/* The endpoint to answer through: mine where there is one, since UCX's own
+ * has nobody to tell errors to. */
+static ucp_ep_h answer_ep(const ucx_arrival_t *arrival)
+{
+    ucx_peer_t *peer = arrival->peer;
+
+    if (peer == NULL)
+        return arrival->reply;
+    return peer->status == HCE_OK ? peer->eps[arrival->worker->context].ep
+                                  : NULL;
+}
+
+/* No correct peer sends this. Told to both owners, the sender's and mine,
+ * once. */
+static void refuse(ucx_arrival_t *arrival, const char *what)
+{
+    const hce_transport_params_t *params = &arrival->ucx->params;
+    uint32_t rank = arrival->header.rank;
+    ucp_ep_h ep = answer_ep(arrival);
+    char text[160];
+
+    if (arrival->ucx->refused[rank])
+        return;
+    arrival->ucx->refused[rank] = true;
+    snprintf(text, sizeof(text),
+             "%s: %zu bytes to 0x%" PRIx64 ", word %" PRIu32, what,
+             arrival->len, arrival->header.offset, arrival->header.word);
+    hce_log(ERROR, PROXY, "ucx: refused from rank %" PRIu32 ": %s", rank,
+            text);
+    if (ep != NULL)
+        hce_ucx_am_answer(ep, UCX_AM_REFUSE,
+                          &arrival->worker->answers[rank]);
+    params->error_cb(params->error_arg, (int)rank, HCE_ERR_TRANSPORT, text);
+}
+
+static void handle_put(ucx_arrival_t *arrival)
+{
+    hce_regions_t *regions = &arrival->ucx->regions;
+    const ucx_header_t *header = &arrival->header;
+    bool covered;
+
+    hce_regions_lock(regions);
+    covered = hce_regions_covers(regions, header->value, header->offset,
+                                 arrival->len);
+    if (covered)
+        memcpy((void *)(uintptr_t)header->offset, arrival->data,
+               arrival->len);
+    hce_regions_unlock(regions);
+    if (!covered)
+        refuse(arrival, "target is not registered");
+}
+
+/* Release: what was put or mailed before is there before whoever reads the
+ * word (with acquire, hce_proxy_progress) sees the value. */
+static void word_store(ucx_arrival_t *arrival)
+{
+    hce_counter_post(&arrival->ucx->params.inbox[arrival->header.word],
+                     arrival->header.value);
+}
+
+static void handle_signal(ucx_arrival_t *arrival)
+{
+    if (arrival->header.word < arrival->ucx->params.inbox_words)
+        word_store(arrival);
+    else
+        refuse(arrival, "signal to no word");
+}
+
+static void handle_message(ucx_arrival_t *arrival)
+{
+    const hce_transport_params_t *params = &arrival->ucx->params;
+    const ucx_header_t *header = &arrival->header;
+
+    if (arrival->len > HCE_TRANSPORT_MAX_MESSAGE ||
+        arrival->len > params->mail_size ||
+        header->offset > params->mail_size - arrival->len ||
+        header->word >= params->inbox_words) {
+        refuse(arrival, "malformed message");
+        return;
+    }
+    if (arrival->len > 0)
+        memcpy(params->mail + header->offset, arrival->data, arrival->len);
+    word_store(arrival);
+}
+
+/* A peer has one flush under way: the answer's place is free. */
+static void handle_flush(ucx_arrival_t *arrival)
+{
+    ucx_header_t *answer = &arrival->worker->answers[arrival->header.rank];
+    ucp_ep_h ep = answer_ep(arrival);
+
+    answer->value = arrival->header.value;
+    if (ep != NULL)
+        hce_ucx_am_answer(ep, UCX_AM_ACK, answer);
+}
+
+static void handle_ack(ucx_arrival_t *arrival)
+{
+    if (arrival->peer != NULL)
+        arrival->peer->eps[arrival->worker->context].acked =
+            arrival->header.value;
+}
+
+static void handle_refuse(ucx_arrival_t *arrival)
+{
+    if (arrival->peer != NULL)
+        hce_ucx_peer_fail(arrival->peer, HCE_ERR_TRANSPORT,
+                          "refused what was sent: its target is not "
+                          "registered there");
+}
+
+static void handle_bye(ucx_arrival_t *arrival)
+{
+    if (arrival->peer != NULL)
+        arrival->peer->left = true;
+}
+
+static bool arrival_read(ucx_arrival_t *arrival, const void *from, size_t len)
+{
+    const hce_transport_params_t *params = &arrival->ucx->params;
+    ucx_header_t *header = &arrival->header;
+    unsigned char diff = 0;
+
+    if (len != sizeof(*header))
+        return false;
+    memcpy(header, from, sizeof(*header));
+    for (size_t i = 0; i < sizeof(header->secret); i++)
+        diff |= header->secret[i] ^ params->secret[i];
+    return diff == 0 && header->rank < (uint32_t)params->size;
+}
+
+static ucs_status_t receive(void *arg, const void *from, size_t header_len,
+                            void *data, size_t len,
+                            const ucp_am_recv_param_t *param,
+                            ucx_handler_t handler)
+{
+    ucx_worker_t *worker = arg;
+    ucx_arrival_t arrival = {.worker = worker,
+                             .ucx = worker->ucx,
+                             .data = data,
+                             .len = len};
+
+    /* Rendezvous is for large data that the sender did not ask for. */
+    if (!arrival_read(&arrival, from, header_len) ||
+        param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+        hce_log(DEBUG, PROXY, "ucx: ignored a stranger");
+        return UCS_OK;
+    }
+    arrival.peer = worker->ucx->peers[arrival.header.rank];
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP)
+        arrival.reply = param->reply_ep;
+    handler(&arrival);
+    return UCS_OK;
+}
+
+/* UCX calls by id, with the worker: one entry for each. */
+#define UCX_RECEIVER(_name)                                                   \
+    static ucs_status_t on_##_name(void *arg, const void *header,             \
+                                   size_t header_len, void *data, size_t len, \
+                                   const ucp_am_recv_param_t *param)          \
+    {                                                                         \
+        return receive(arg, header, header_len, data, len, param,             \
+                       handle_##_name);                                       \
+    }
+
+UCX_RECEIVER(put)
+UCX_RECEIVER(signal)
+UCX_RECEIVER(message)
+UCX_RECEIVER(flush)
+UCX_RECEIVER(ack)
+UCX_RECEIVER(refuse)
+UCX_RECEIVER(bye)
+
+static ucs_status_t on_bell(void *arg, const void *header, size_t header_len,
+                            void *data, size_t len,
+                            const ucp_am_recv_param_t *param)
+{
+    return UCS_OK;
+}
+
+hce_status_t hce_ucx_handlers_init(ucx_worker_t *worker)
+{
+    static const ucp_am_recv_callback_t receivers[UCX_AM_LAST] = {
+        [UCX_AM_PUT] = on_put,         [UCX_AM_SIGNAL] = on_signal,
+        [UCX_AM_MESSAGE] = on_message, [UCX_AM_FLUSH] = on_flush,
+        [UCX_AM_ACK] = on_ack,         [UCX_AM_REFUSE] = on_refuse,
+        [UCX_AM_BYE] = on_bye,         [UCX_AM_BELL] = on_bell,
+    };
+
+    for (unsigned id = 0; id < UCX_AM_LAST; id++) {
+        ucp_am_handler_param_t param = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                          UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                          UCP_AM_HANDLER_PARAM_FIELD_CB |
+                          UCP_AM_HANDLER_PARAM_FIELD_ARG,
+            .id = id,
+            .flags = UCP_AM_FLAG_WHOLE_MSG,
+            .cb = receivers[id],
+            .arg = worker,
+        };
+        ucs_status_t status =
+            ucp_worker_set_am_recv_handler(worker->worker, &param);
+
+        if (status != UCS_OK) {
+            hce_log(ERROR, PROXY, "ucx: active message handler: %s",
+                    ucs_status_string(status));
+            return HCE_ERR_TRANSPORT;
+        }
+    }
+    return HCE_OK;
+}
