@@ -486,10 +486,11 @@ static bool content_fault_output(hce_verify_content_t *c, int rank, int slice,
     return hce_verify_fault(
         c->v,
         "bytes %" PRIu64 " to %" PRIu64 " of the output of rank %d hold byte "
-        "%" PRIu64 " and on of %s %u in launch %u, not of rank %d",
+        "%" PRIu64
+        " and on of %s %u in launch %u, not of rank %d in launch %d",
         start, end, rank, s->value.offset,
         s->value.set < (uint32_t)c->v->nranks ? "rank" : "set", s->value.set,
-        s->value.launch, slice);
+        s->value.launch, slice, c->launch);
 }
 
 static bool content_check_slice(hce_verify_content_t *c, int rank, int slice,
@@ -516,6 +517,7 @@ bool hce_verify_content_check(hce_verify_content_t *c, int rank, int launch)
     if (c->v->plans[0]->params.coll != HCE_COLL_ALLGATHER) {
         return hce_verify_fault(c->v, "no rule for what the output should be");
     }
+    c->launch = launch;
     for (slice = 0; c->v->len > 0 && slice < c->v->nranks; slice++) {
         if (!content_check_slice(c, rank, slice, launch)) {
             return false;

@@ -79,6 +79,7 @@ static bool counters_match_waits(hce_verify_t *v, int rank,
 {
     const hce_plan_t *plan = v->plans[rank];
     uint32_t base = v->counter_base[rank], i, found;
+    char name[HCE_VERIFY_NAME_SIZE];
 
     for (i = 0; i < plan->num_in; i++) {
         *map_at(map, plan->in[i].rank, plan->in[i].slot) = base + i;
@@ -90,10 +91,13 @@ static bool counters_match_waits(hce_verify_t *v, int rank,
         if (found == HCE_VERIFY_NONE ||
             wait->value > v->counters[found].rise) {
             return hce_verify_fault(
-                v,
-                "rank %d waits for slot %d by rank %d to reach %" PRId64
-                ", more than its rise in a launch",
-                rank, wait->slot, wait->writer, wait->value);
+                v, "%s: waited for to reach %" PRId64 ", its rise is less",
+                hce_verify_name_counter(
+                    &(hce_verify_counter_t){.owner = rank,
+                                            .writer = wait->writer,
+                                            .slot = wait->slot},
+                    name),
+                wait->value);
         }
         v->wait_counter[v->wait_base[rank] + i] = found;
         v->counters[found].waited =
@@ -172,6 +176,7 @@ static bool counters_match_rises(hce_verify_t *v, int rank,
                                  const counter_map_t *map, int64_t *last)
 {
     const hce_plan_t *plan = v->plans[rank];
+    char name[HCE_VERIFY_NAME_SIZE];
     bool ok = true;
     uint32_t i, found;
 
@@ -182,9 +187,13 @@ static bool counters_match_rises(hce_verify_t *v, int rank,
         if (found == HCE_VERIFY_NONE || v->counters[found].rise != out->rise) {
             return hce_verify_fault(
                 v,
-                "slot %d of rank %d by rank %d rises by %" PRId64
-                " for its writer, by %" PRId64 " for its owner",
-                out->slot, out->rank, rank, out->rise,
+                "%s: rises by %" PRId64 " for its writer, by %" PRId64
+                " for its owner",
+                hce_verify_name_counter(
+                    &(hce_verify_counter_t){
+                        .owner = out->rank, .writer = rank, .slot = out->slot},
+                    name),
+                out->rise,
                 found == HCE_VERIFY_NONE ? 0 : v->counters[found].rise);
         }
         *map_at(map, out->rank, out->slot) = found;
@@ -195,8 +204,6 @@ static bool counters_match_rises(hce_verify_t *v, int rank,
 
         if (ok && (v->counters[*at].num_posts == 0 ||
                    last[*at] != plan->out[i].rise)) {
-            char name[HCE_VERIFY_NAME_SIZE];
-
             ok = hce_verify_fault(
                 v, "%s: its rise is %" PRId64 " but no op posts that",
                 hce_verify_name_counter(&v->counters[*at], name),

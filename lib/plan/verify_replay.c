@@ -334,17 +334,24 @@ static int replay_describe(const replay_t *r, uint32_t index, char *text,
                     target, r->counts[counter].value);
 }
 
-/* Follows who waits for whom, as far as there is room to say it. */
+/* Follows who waits for whom, until it comes round or there is no room. */
 static bool replay_fault_stuck(replay_t *r, int rank)
 {
     char text[sizeof(r->v->report->text)];
-    uint32_t index = replay_stuck(r, rank), counter, hops;
+    uint32_t told[STUCK_HOPS], counter, hops, i;
+    uint32_t index = replay_stuck(r, rank);
     size_t len = 0;
 
     for (hops = 0; hops < STUCK_HOPS && len < sizeof(text); hops++) {
+        told[hops] = index;
         len += replay_describe(r, index, text + len, sizeof(text) - len);
         queue_target(r, &r->queues[index], &counter);
         index = replay_blocker(r, counter);
+        for (i = 0; i <= hops; i++) {
+            if (told[i] == index) {
+                return hce_verify_fault(r->v, "deadlock: %sa cycle", text);
+            }
+        }
     }
     return hce_verify_fault(r->v, "deadlock: %s", text);
 }

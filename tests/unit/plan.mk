@@ -3,6 +3,8 @@ if HAVE_CMOCKA
 plan_tests = \
 	tests/unit/plan_build \
 	tests/unit/plan_faults \
+	tests/unit/plan_made \
+	tests/unit/plan_memory \
 	tests/unit/plan_paths \
 	tests/unit/plan_show
 check_PROGRAMS += $(plan_tests)
@@ -14,6 +16,12 @@ tests_unit_plan_build_SOURCES = tests/unit/plan_build.c $(plan_world)
 tests_unit_plan_build_LDADD = $(plan_ldadd)
 tests_unit_plan_faults_SOURCES = tests/unit/plan_faults.c $(plan_world)
 tests_unit_plan_faults_LDADD = $(plan_ldadd)
+tests_unit_plan_made_SOURCES = tests/unit/plan_made.c $(plan_world)
+tests_unit_plan_made_LDADD = $(plan_ldadd)
+tests_unit_plan_memory_SOURCES = tests/unit/plan_memory.c $(plan_world)
+tests_unit_plan_memory_LDADD = $(plan_ldadd)
+tests_unit_plan_memory_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 tests_unit_plan_paths_SOURCES = tests/unit/plan_paths.c $(plan_world)
 tests_unit_plan_paths_LDADD = $(plan_ldadd)
 tests_unit_plan_show_SOURCES = tests/unit/plan_show.c $(plan_world)

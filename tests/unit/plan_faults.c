@@ -105,7 +105,8 @@ static void swapped_offset(void **state)
     w.plans[0]->refs[op->ref].offset = 100;
     op = nth_op(&w, 0, HCE_OP_PUT, 1);
     w.plans[0]->refs[op->ref].offset = 0;
-    end(&w, "hold byte 100 and on of rank 0 in launch 0, not of rank 0");
+    end(&w, "hold byte 100 and on of rank 0 in launch 0, not of rank 0 in "
+            "launch 0");
 }
 
 /* A copy from the carrier's output before its place: another's slice, and
@@ -177,7 +178,7 @@ static void wrong_rise(void **state)
     begin(&w, false);
     w.plans[2]->in[0].rise++;
     world_assert_fault(&w, NULL,
-                       "by rank 0 rises by 1 for its writer, by 2 for its");
+                       "by rank 0: rises by 1 for its writer, by 2 for its");
     w.plans[2]->in[0].rise -= 2;
     world_assert_fault(&w, NULL, "rises are not positive");
     world_build(&w, &hce_direct_allgather);
@@ -205,7 +206,7 @@ static void unknown_counter(void **state)
     begin(&w, false);
     op = nth_op(&w, 0, HCE_OP_COPY, FIRST_CARRIED + 1);
     w.plans[0]->waits[op->wait].slot++;
-    world_assert_fault(&w, NULL, "more than its rise");
+    world_assert_fault(&w, NULL, "its rise is less");
     w.plans[0]->waits[op->wait].slot = HCE_SLOT_LOCAL;
     end(&w, "waits for a counter that is not there");
 }
