@@ -366,10 +366,10 @@ hce_status_t hce_boot_wait(hce_boot_t *boot, const hce_boot_until_t *until)
     while (status == HCE_INPROGRESS) {
         hce_boot_turn(boot);
         (void)!read(boot->wake_fd, &raised, sizeof(raised));
-        if (boot->verdict.have && !until->ignore_news) {
+        if (until->done(boot)) {
+            status = HCE_OK; /* also where news came with the last of it */
+        } else if (boot->verdict.have && !until->ignore_news) {
             status = (hce_status_t)boot->verdict.news.status;
-        } else if (until->done(boot)) {
-            status = HCE_OK;
         } else if (hce_clock_ns() >= until->deadline) {
             status = HCE_ERR_TIMEOUT;
         } else {

@@ -26,7 +26,7 @@
 #define BACKOFF_MAX_NS HCE_NS_PER_SEC
 /* A hub that another hand has started may be another job's: how long a better
  * one is looked for. */
-#define STRANGER_NS HCE_NS_PER_SEC
+#define STRANGER_NS (2 * HCE_NS_PER_SEC)
 
 typedef enum {
     ATTEMPT_IDLE,

@@ -28,5 +28,6 @@ libhcecore_la_SOURCES += \
 	lib/boot/split.c \
 	lib/boot/stuck.c \
 	lib/boot/unique_id.c \
+	lib/boot/unique_id.h \
 	lib/boot/watch.c \
 	lib/boot/wire.h

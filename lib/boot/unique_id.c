@@ -11,29 +11,13 @@
 #include "boot/host.h"
 #include "boot/local.h"
 #include "boot/mac.h"
+#include "boot/unique_id.h"
 #include "util/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define ID_MAGIC "HCE id"
-#define ID_VERSION 1
-
-/* Inside of hce_unique_id_t. Not a wire version of its own: both sides'
- * libraries may differ, and find out by their hello. */
-typedef struct uid_data {
-    char magic[8];
-    uint32_t version;
-    uint32_t num_addrs;
-    uint64_t job;
-    uint64_t host_id; /* where addrs[1] means the same host */
-    uint8_t key[HCE_BOOT_KEY_LEN];
-    hce_boot_addr_t addrs[HCE_BOOT_LISTEN_MAX];
-} uid_data_t;
-
-_Static_assert(sizeof(uid_data_t) <= sizeof(hce_unique_id_t), "id too long");
 
 typedef struct pending {
     struct pending *next;
@@ -46,11 +30,11 @@ typedef struct pending {
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 static pending_t *pending_first;
 
-static bool id_read(const hce_unique_id_t *unique_id, uid_data_t *id)
+static bool id_read(const hce_unique_id_t *unique_id, hce_boot_uid_t *id)
 {
     memcpy(id, unique_id->data, sizeof(*id));
-    return memcmp(id->magic, ID_MAGIC, sizeof(ID_MAGIC)) == 0 &&
-           id->version == ID_VERSION && id->num_addrs >= 1 &&
+    return memcmp(id->magic, HCE_BOOT_UID_MAGIC, sizeof(HCE_BOOT_UID_MAGIC)) == 0 &&
+           id->version == HCE_BOOT_UID_VERSION && id->num_addrs >= 1 &&
            id->num_addrs <= HCE_BOOT_LISTEN_MAX;
 }
 
@@ -85,7 +69,7 @@ static void pending_drop(uint64_t job, bool foreign_only)
 static hce_status_t id_make(const hce_boot_addr_t *primary,
                             hce_unique_id_t *unique_id)
 {
-    uid_data_t id = {.magic = ID_MAGIC, .version = ID_VERSION};
+    hce_boot_uid_t id = {.magic = HCE_BOOT_UID_MAGIC, .version = HCE_BOOT_UID_VERSION};
     pending_t *pending = calloc(1, sizeof(*pending));
     hce_boot_who_t who;
     hce_status_t status = HCE_ERR_NO_MEMORY;
@@ -143,7 +127,7 @@ hce_status_t hce_boot_local_prepare(hce_unique_id_t *id_p)
 
 void hce_boot_local_release(const hce_unique_id_t *unique_id)
 {
-    uid_data_t id;
+    hce_boot_uid_t id;
 
     if (id_read(unique_id, &id)) {
         pending_drop(id.job, false);
@@ -167,7 +151,7 @@ static hce_status_t hub_prepare(hce_boot_meeting_t *meeting,
 }
 
 /* Loopback leads to rank 0 only from its own host. */
-static void leaf_prepare(hce_boot_meeting_t *meeting, const uid_data_t *id)
+static void leaf_prepare(hce_boot_meeting_t *meeting, const hce_boot_uid_t *id)
 {
     hce_boot_who_t who;
 
@@ -177,7 +161,7 @@ static void leaf_prepare(hce_boot_meeting_t *meeting, const uid_data_t *id)
     pending_drop(id->job, true);
 }
 
-static hce_status_t params_check(const hce_boot_params_t *params, uid_data_t *id,
+static hce_status_t params_check(const hce_boot_params_t *params, hce_boot_uid_t *id,
                                  hce_boot_why_t *why)
 {
     if (params->unique_id == NULL || !id_read(params->unique_id, id)) {
@@ -205,7 +189,7 @@ hce_status_t hce_boot_tcp_create(const hce_boot_params_t *params,
                                   .deadline = params->deadline,
                                   .silence_ns = params->silence_ns};
     hce_status_t status;
-    uid_data_t id;
+    hce_boot_uid_t id;
 
     status = params_check(params, &id, why);
     if (status != HCE_OK) {

@@ -11,13 +11,14 @@
 #include "util/log.h"
 #include "util/math.h"
 
-#include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,12 +98,15 @@ static void *thread_run(void *arg)
 static hce_boot_params_t params_make(const ranks_spec_t *spec, int rank,
                                      const hce_unique_id_t *id)
 {
-    hce_boot_params_t params = {.bootstrap = HCE_BOOTSTRAP_TCP,
+    uint64_t limit_ns = spec->limit_ns != 0 ? spec->limit_ns :
+                                              RANKS_LIMIT_NS;
+    hce_boot_params_t params = {.bootstrap = spec->port != 0 ?
+                                                 HCE_BOOTSTRAP_ENV :
+                                                 HCE_BOOTSTRAP_TCP,
                                 .rank = rank,
                                 .size = spec->size,
                                 .unique_id = id,
-                                .deadline =
-                                    hce_clock_deadline(RANKS_LIMIT_NS),
+                                .deadline = hce_clock_deadline(limit_ns),
                                 .silence_ns = spec->silence_ns};
 
     return params;
@@ -134,6 +138,48 @@ int ranks_threads(const ranks_spec_t *spec)
     return failures;
 }
 
+static void number_export(const char *name, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+/* As a launcher would. */
+static void env_export(const ranks_spec_t *spec, int rank)
+{
+    number_export("RANK", rank);
+    number_export("WORLD_SIZE", spec->size);
+    number_export("MASTER_PORT", spec->port);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+}
+
+int ranks_port_find(void)
+{
+    for (;;) {
+        struct sockaddr_in in = {.sin_family = AF_INET,
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(in);
+        int first = 0, good = 0;
+
+        for (int i = 0; i < RANKS_PORTS; i++) {
+            int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+            in.sin_port = htons((uint16_t)(first == 0 ? 0 : first + i));
+            if (bind(fd, (struct sockaddr *)&in, len) == 0 &&
+                getsockname(fd, (struct sockaddr *)&in, &len) == 0) {
+                first = first == 0 ? ntohs(in.sin_port) : first;
+                good++;
+            }
+            close(fd);
+        }
+        if (good == RANKS_PORTS && first + RANKS_PORTS < 65536) {
+            return first;
+        }
+    }
+}
+
 void ranks_fork(const ranks_spec_t *spec, pid_t *pids)
 {
     hce_unique_id_t id;
@@ -151,6 +197,9 @@ void ranks_fork(const ranks_spec_t *spec, pid_t *pids)
             ranks_self_t self = {.rank = r};
             hce_boot_params_t params = params_make(spec, r, &id);
 
+            if (spec->port != 0) {
+                env_export(spec, r);
+            }
             ranks_run(&self, spec, &params);
             fflush(NULL);
             _exit(self.failures > 0);

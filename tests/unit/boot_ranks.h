@@ -38,6 +38,8 @@ typedef void (*ranks_fn_t)(ranks_self_t *self);
 
 typedef struct ranks_spec {
     int size;
+    int port; /* processes: env bootstrap with this MASTER_PORT, if not 0 */
+    uint64_t limit_ns; /* for the creation; 0 is RANKS_LIMIT_NS */
     uint64_t silence_ns;
     ranks_fn_t fn; /* runs in each rank that has a group */
     void *arg;
@@ -63,6 +65,10 @@ int ranks_processes(const ranks_spec_t *spec);
 void ranks_fork(const ranks_spec_t *spec, pid_t *pids);
 /* Waits; true if it exited with 0. Kills it after RANKS_LIMIT_NS. */
 bool ranks_reap(pid_t pid);
+
+/* The next RANKS_PORTS ports of loopback were free just now. */
+#define RANKS_PORTS 17
+int ranks_port_find(void);
 
 /* Creates, runs fn, destroys; what ranks_fork does in a child. */
 void ranks_run(ranks_self_t *self, const ranks_spec_t *spec,
