@@ -124,17 +124,34 @@ static void slice_send(ranks_self_t *self, const char *src, size_t len,
     }
 }
 
-static void slices_check(const ranks_self_t *self, const unsigned char *recv,
-                         size_t len, uint64_t iteration)
+static void pattern_fill(uint64_t seed, int rank, uint64_t iteration,
+                         char *buf, size_t len)
 {
     size_t at;
+
+    for (at = 0; at < len; at++)
+        buf[at] = (char)pattern(seed, rank, iteration, at);
+}
+
+/* scratch: SLICE_MAX bytes */
+static void slices_check(const ranks_self_t *self, const char *recv,
+                         size_t len, uint64_t iteration, char *scratch)
+{
     int r;
 
     for (r = 0; r < self->size; r++) {
-        for (at = 0; at < len; at++)
-            RANKS_CHECK(recv[(size_t)r * len + at] ==
-                        pattern(self->seed, r, iteration, at));
+        pattern_fill(self->seed, r, iteration, scratch, len);
+        RANKS_CHECK(memcmp(recv + (size_t)r * len, scratch, len) == 0);
     }
+}
+
+/* Bytes that nobody may write. */
+static void margin_check(const ranks_self_t *self, const char *from,
+                         const char *to)
+{
+    RANKS_CHECK(from == to || (unsigned char)from[0] == 0xee);
+    if (to - from > 1)
+        RANKS_CHECK(memcmp(from, from + 1, (size_t)(to - from) - 1) == 0);
 }
 
 static void targets_get(ranks_self_t *self, hce_ce_target_t *targets)
@@ -161,15 +178,14 @@ static void iteration_run(ranks_self_t *self, buffer_t *buffer, char *send,
                           uint64_t iteration)
 {
     hce_ce_target_t targets[RANKS_MAX];
-    size_t len, skew, at;
+    size_t len, skew;
     hce_ce_buf_t buf;
     char *recv;
     int l;
 
     draw(self, iteration, &len, &skew);
     recv = buffer->start + skew;
-    for (at = 0; at < len; at++)
-        send[at] = (char)pattern(self->seed, self->rank, iteration, at);
+    pattern_fill(self->seed, self->rank, iteration, send, len);
     memset(buffer->start, 0xee, buffer->size);
     RANKS_CHECK(hce_ce_allow(self->ce, recv, (size_t)self->size * len) ==
                 HCE_OK);
@@ -185,11 +201,10 @@ static void iteration_run(ranks_self_t *self, buffer_t *buffer, char *send,
         ranks_post(self, l, 16 + (uint32_t)self->rank, iteration);
     for (l = 0; l < self->size; l++)
         ranks_wait_counter(self, 16 + (uint32_t)l, iteration);
-    slices_check(self, (unsigned char *)recv, len, iteration);
-    for (at = 0; at < skew; at++)
-        RANKS_CHECK((unsigned char)buffer->start[at] == 0xee);
-    for (at = skew + (size_t)self->size * len; at < buffer->size; at++)
-        RANKS_CHECK((unsigned char)buffer->start[at] == 0xee);
+    slices_check(self, recv, len, iteration, send);
+    margin_check(self, buffer->start, recv);
+    margin_check(self, recv + (size_t)self->size * len,
+                 buffer->start + buffer->size);
     hce_ce_disallow(self->ce, recv, (size_t)self->size * len);
 }
 
