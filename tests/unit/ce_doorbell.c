@@ -8,12 +8,16 @@
 
 #include "ce_ranks.h"
 
+#include "ce/host/segment.h"
 #include "util/math.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <cmocka.h>
 
@@ -114,6 +118,118 @@ static void silence_body(ranks_self_t *self)
     ranks_post(self, 0, 0, 1);
 }
 
+/* Behind data that the peer has not taken out a post waits. */
+static void behind_body(ranks_self_t *self)
+{
+    char area[1000] = {0}, src[1000];
+    hce_ce_buf_t buf = {.addr = (uint64_t)(uintptr_t)area, .len = 1000};
+    hce_ce_target_t target;
+    hce_ce_dst_t to = {&target, 0};
+    hce_ce_copy_t copy = {.src = src, .len = 1000, .dsts = &to, .num_dsts = 1};
+    const hce_counter_t *counter = &hce_ce_counters(self->ce)[0];
+    int bad;
+
+    memset(src, 'b', sizeof(src));
+    RANKS_CHECK(hce_ce_allow(self->ce, area, sizeof(area)) == HCE_OK);
+    memcpy(hce_ce_board(self->ce, self->rank), &buf, sizeof(buf));
+    ranks_barrier(self);
+    memcpy(&buf, hce_ce_board(self->ce, 1 - self->rank), sizeof(buf));
+    if (self->rank == 0) {
+        RANKS_CHECK(hce_ce_reach(self->ce, 1, &buf, &target) == HCE_OK);
+        while (atomic_load(&self->shared->flags[1]) == 0)
+            sched_yield();
+        RANKS_CHECK(hce_ce_copy(self->ce, &copy, &bad) == HCE_OK);
+        RANKS_CHECK(hce_ce_post(self->ce, 1, 0, 7) == HCE_OK);
+        atomic_store(&self->shared->flags[0], 1);
+    } else {
+        atomic_store(&self->shared->flags[1], 1); /* out of the barrier */
+        while (atomic_load(&self->shared->flags[0]) == 0)
+            sched_yield();
+        RANKS_CHECK(hce_counter_read(counter) == 0 && area[0] == 0);
+        RANKS_CHECK(hce_ce_progress(self->ce, &bad) == HCE_INPROGRESS);
+        RANKS_CHECK(hce_counter_read(counter) == 7);
+        RANKS_CHECK(memcmp(area, src, sizeof(area)) == 0);
+    }
+    ranks_barrier(self);
+    hce_ce_disallow(self->ce, area, sizeof(area));
+}
+
+#define DUELS 300000
+
+typedef struct duel {
+    hce_ce_seg_t *seg;
+    _Atomic int turn; /* both start a round when they see it change */
+    _Atomic int done;
+} duel_t;
+
+/* For as long as it takes, but not for a whole time slice on one core. */
+static void await(const _Atomic int *word, int value)
+{
+    int spins = 0;
+
+    while (atomic_load(word) < value) {
+        if (++spins % 2000 == 0)
+            sched_yield();
+    }
+}
+
+/* Meetings of two threads differ by what a core needs to see a store. */
+static void dither(uint64_t *state)
+{
+    uint64_t n = hce_rand_next(state) % 256;
+
+    while (n-- > 0)
+        __asm__ volatile("" ::: "memory");
+}
+
+static void *duel_poster(void *arg)
+{
+    duel_t *duel = arg;
+    uint64_t state = 1;
+    int i;
+
+    for (i = 1; i <= DUELS; i++) {
+        await(&duel->turn, i);
+        dither(&state);
+        hce_ce_seg_ring_bell(duel->seg);
+        atomic_store(&duel->done, i);
+    }
+    return NULL;
+}
+
+/* The owner falls asleep in the very moment in which the bell rings: it
+ * notices, or the descriptor is written. */
+static void test_ring_while_falling_asleep(void **state)
+{
+    struct pollfd fd = {eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), POLLIN, 0};
+    const hce_ce_seg_shape_t shape = {1, 1};
+    duel_t duel = {0};
+    pthread_t thread;
+    uint64_t seen, rings, delay = 2;
+    int i, slept = 0;
+    bool sleeps;
+
+    assert_int_equal(hce_ce_seg_create(&shape, 0, fd.fd, &duel.seg), HCE_OK);
+    assert_int_equal(pthread_create(&thread, NULL, duel_poster, &duel), 0);
+    for (i = 1; i <= DUELS; i++) {
+        seen = hce_ce_seg_events(duel.seg);
+        atomic_store(&duel.turn, i);
+        dither(&delay);
+        sleeps = hce_ce_seg_arm(duel.seg, seen);
+        await(&duel.done, i);
+        if (sleeps)
+            assert_int_equal(poll(&fd, 1, 0), 1);
+        slept += sleeps;
+        hce_ce_seg_awake(duel.seg);
+        while (read(fd.fd, &rings, sizeof(rings)) > 0)
+            ;
+    }
+    pthread_join(thread, NULL);
+    printf("# fell asleep in %d of %d rounds\n", slept, DUELS);
+    hce_ce_seg_put(duel.seg);
+    close(fd.fd);
+}
+
 static void run(ranks_body_t body, int procs, int threads, int force)
 {
     ranks_spec_t spec = {.procs = procs, .threads = threads, .body = body};
@@ -145,6 +261,11 @@ static void test_back_pressure(void **state)
     run(pressure_body, 1, 2, HCE_CE_FORCE_STAGED);
 }
 
+static void test_post_behind_data(void **state)
+{
+    run(behind_body, 2, 1, HCE_CE_FORCE_STAGED);
+}
+
 static void test_silence(void **state)
 {
     run(silence_body, 2, 1, HCE_CE_FORCE_AUTO);
@@ -157,6 +278,8 @@ int main(void)
         cmocka_unit_test(test_burst),
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_post_behind_data),
+        cmocka_unit_test(test_ring_while_falling_asleep),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

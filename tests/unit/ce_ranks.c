@@ -116,7 +116,7 @@ static common_t *common_create(void)
     pthread_condattr_init(&cond);
     pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED);
     pthread_cond_init(&common->moved, &cond);
-    memset(common->secret, 0x5a, sizeof(common->secret));
+    memset(common->secret, RANKS_SECRET, sizeof(common->secret));
     return common;
 }
 

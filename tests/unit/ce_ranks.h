@@ -18,6 +18,7 @@
 #define RANKS_MAX      8
 #define RANKS_COUNTERS 64
 #define RANKS_WAIT_MS  60000 /* longest sleep without news: a hang */
+#define RANKS_SECRET   0x5a  /* every byte of the group's secret */
 
 typedef struct ranks_self ranks_self_t;
 typedef void (*ranks_body_t)(ranks_self_t *self);
@@ -81,6 +82,9 @@ bool ranks_have_vm(void);
  * process_vm_writev. False in a trial, where that cannot be had. */
 void ranks_refuse_vm(int proc);
 bool ranks_can_refuse_vm(void);
+
+/* Number of open descriptors, and a few. */
+int ranks_fds(void);
 
 /* What all ranks of the next run write to standard error goes to a file;
  * the whole of it then, malloc'd. Prints it as well. */

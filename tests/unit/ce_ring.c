@@ -36,6 +36,7 @@ typedef struct rig {
     hce_counter_t counters[COUNTERS];
     hce_ce_range_t ranges[2];
     hce_ce_ring_sink_t sink;
+    const char *why; /* the last error */
 } rig_t;
 
 static int rig_create(void **state)
@@ -70,11 +71,11 @@ static int rig_destroy(void **state)
 
 static hce_status_t drain(rig_t *rig, bool *starved_p)
 {
-    const char *why = NULL;
-    hce_status_t status =
-        hce_ce_ring_drain(&rig->rx, &rig->sink, starved_p, &why);
+    hce_status_t status;
 
-    assert_true((status < 0) == (why != NULL));
+    rig->why = NULL;
+    status = hce_ce_ring_drain(&rig->rx, &rig->sink, starved_p, &rig->why);
+    assert_true((status < 0) == (rig->why != NULL));
     return status;
 }
 
@@ -244,13 +245,16 @@ static void test_wild_entries(void **state)
 
 static void test_wild_heads(void **state)
 {
+    static const uint64_t heads[] = {8, HCE_CE_RING_SIZE + 32, UINT64_MAX,
+                                     (uint64_t)-32};
     rig_t *rig = *state;
     const wire_t entry = {.kind = KIND_POST};
+    size_t i;
 
-    assert_int_equal(wild(rig, entry, 8), HCE_ERR_INTERNAL);
-    assert_int_equal(wild(rig, entry, HCE_CE_RING_SIZE + 32),
-                     HCE_ERR_INTERNAL);
-    assert_int_equal(wild(rig, entry, UINT64_MAX), HCE_ERR_INTERNAL);
+    for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        assert_int_equal(wild(rig, entry, heads[i]), HCE_ERR_INTERNAL);
+        assert_string_equal(rig->why, "a damaged ring");
+    }
 }
 
 /* Random bytes: every answer is right but for a crash, an endless loop or a
@@ -280,6 +284,76 @@ static void test_random_contents(void **state)
     }
 }
 
+typedef struct duel {
+    rig_t *rig;
+    _Atomic int turn; /* both start a round when they see it change */
+    _Atomic int done;
+    bool starved;
+} duel_t;
+
+#define DUELS 300000
+
+/* For as long as it takes, but not for a whole time slice on one core. */
+static void await(const _Atomic int *word, int value)
+{
+    int spins = 0;
+
+    while (atomic_load(word) < value) {
+        if (++spins % 2000 == 0)
+            sched_yield();
+    }
+}
+
+/* Meetings of two threads differ by what a core needs to see a store. */
+static void dither(uint64_t *state)
+{
+    uint64_t n = hce_rand_next(state) % 256;
+
+    while (n-- > 0)
+        __asm__ volatile("" ::: "memory");
+}
+
+static void *duel_reader(void *arg)
+{
+    duel_t *duel = arg;
+    uint64_t state = 1;
+    int i;
+
+    for (i = 1; i <= DUELS; i++) {
+        await(&duel->turn, i);
+        dither(&state);
+        drain(duel->rig, &duel->starved);
+        atomic_store(&duel->done, i);
+    }
+    return NULL;
+}
+
+/* The writer looks for room in the very moment in which the reader makes
+ * some: it sees it, or is told of it. */
+static void test_no_starved_writer_is_forgotten(void **state)
+{
+    rig_t *rig = *state;
+    duel_t duel = {.rig = rig};
+    pthread_t thread;
+    uint64_t state_rand = 2;
+    int i, refused = 0;
+    bool has_room;
+
+    assert_int_equal(pthread_create(&thread, NULL, duel_reader, &duel), 0);
+    for (i = 1; i <= DUELS; i++) {
+        hce_ce_ring_put(&rig->tx, (uintptr_t)rig->area + 4096, rig->src, 64);
+        atomic_store(&duel.turn, i);
+        dither(&state_rand);
+        has_room = hce_ce_ring_has_room(&rig->tx, HCE_CE_RING_SIZE);
+        await(&duel.done, i);
+        assert_true(has_room || duel.starved);
+        refused += !has_room;
+        atomic_store(&rig->ring->starved, 0);
+    }
+    pthread_join(thread, NULL);
+    printf("# no room in %d of %d rounds\n", refused, DUELS);
+}
+
 #define ring_test(_test)                                                      \
     cmocka_unit_test_setup_teardown(_test, rig_create, rig_destroy)
 
@@ -290,6 +364,7 @@ int main(void)
         ring_test(test_empty_ring_takes_a_quantum_anywhere),
         ring_test(test_full_ring_starves_and_recovers),
         ring_test(test_two_threads),
+        ring_test(test_no_starved_writer_is_forgotten),
         ring_test(test_wild_entries),
         ring_test(test_wild_heads),
         ring_test(test_random_contents),

@@ -168,8 +168,7 @@ static const char *entry_take(const hce_ce_ring_end_t *end,
         hce_counter_post(&sink->counters[entry->where], entry->value);
         return NULL;
     }
-    if (entry->kind != ENTRY_DATA || entry->len > PIECE_LEN ||
-        entry_need(entry->len) > have)
+    if (entry->kind != ENTRY_DATA || entry_need(entry->len) > have)
         return "a damaged entry";
     if (!is_allowed(sink, entry->where, entry->len))
         return "data outside of the buffers that it may write";
