@@ -49,12 +49,16 @@ static bool verify_alloc_arrays(hce_verify_t *v)
            v->post_counter != NULL && v->post_index != NULL;
 }
 
-/* Numbers everything through. */
-static bool verify_open(hce_verify_t *v)
+bool hce_verify_open(hce_verify_t *v, hce_plan_t *const *plans, int nranks)
 {
     uint64_t total = 0;
     int i;
 
+    v->plans = plans;
+    v->nranks = nranks;
+    v->layout = plans[0]->params.layout;
+    v->len = plans[0]->params.len;
+    v->in_place = plans[0]->params.in_place;
     if (v->len > UINT64_MAX / 2 / v->nranks) {
         return hce_verify_fault(v, "%" PRIu64 " bytes a rank are too many",
                                 v->len);
@@ -79,7 +83,7 @@ static bool verify_open(hce_verify_t *v)
     return verify_alloc_arrays(v) ? true : hce_verify_no_memory(v);
 }
 
-static void verify_close(hce_verify_t *v)
+void hce_verify_close(hce_verify_t *v)
 {
     hce_verify_order_destroy(v);
     free(v->op_base);
@@ -115,20 +119,13 @@ hce_status_t hce_plan_verify(hce_plan_t *const *plans, int nranks,
                              const hce_plan_builder_t *builder,
                              hce_verify_report_t *report_p)
 {
-    hce_verify_t v = {
-        .plans = plans,
-        .layout = plans[0]->params.layout,
-        .builder = builder,
-        .report = report_p,
-        .nranks = nranks,
-        .len = plans[0]->params.len,
-        .in_place = plans[0]->params.in_place,
-    };
+    hce_verify_t v = {.builder = builder, .report = report_p};
     bool ok;
 
     memset(report_p, 0, sizeof(*report_p));
-    ok = verify_open(&v) && hce_verify_shape(&v) && hce_verify_counters(&v) &&
-         hce_verify_order_create(&v) && hce_verify_windows(&v) &&
+    ok = hce_verify_open(&v, plans, nranks) && hce_verify_shape(&v) &&
+         hce_verify_counters(&v) && hce_verify_order_create(&v) &&
+         hce_verify_windows(&v) &&
          (builder == NULL || hce_verify_traffic(&v)) &&
          (nranks <= HCE_VERIFY_MAX_FULL_RANKS ? hce_verify_replay(&v)
                                               : hce_verify_ranks(&v));
@@ -138,7 +135,7 @@ hce_status_t hce_plan_verify(hce_plan_t *const *plans, int nranks,
         verify_report(plans[0], v.in_place ? "in place" : "out of place",
                       report_p);
     }
-    verify_close(&v);
+    hce_verify_close(&v);
     return v.status;
 }
 

@@ -92,6 +92,11 @@ static inline uint32_t hce_verify_lane_op(const hce_verify_t *v, int rank,
     return v->op_base[rank] + plan->lane_ops[plan->lanes[lane].first + pos];
 }
 
+/* verify.c: numbers everything through; report and builder are set before.
+ * Closed also after a failure. */
+bool hce_verify_open(hce_verify_t *v, hce_plan_t *const *plans, int nranks);
+void hce_verify_close(hce_verify_t *v);
+
 /* verify_text.c: both return false. The first fault stays. */
 bool hce_verify_fault(hce_verify_t *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
