@@ -20,3 +20,5 @@ libhcecore_la_SOURCES += \
 	lib/plan/verify_shape.c \
 	lib/plan/verify_text.c \
 	lib/plan/verify_window.c
+
+EXTRA_DIST += docs/PLAN.md
