@@ -12,6 +12,9 @@
 #include "boot/boot.h"
 #include "boot/meet.h"
 
+/* Ranks of one group: as many connections as one process can have. */
+#define HCE_BOOT_SIZE_MAX 65536
+
 typedef struct hce_boot_why {
     char text[HCE_BOOT_WHY_LEN];
 } hce_boot_why_t;

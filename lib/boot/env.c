@@ -41,17 +41,21 @@ static hce_status_t number_get(const char *name, int64_t min, int64_t max,
                                int64_t *value_p, hce_boot_why_t *why)
 {
     const char *text = hce_config_foreign(name);
+    int64_t value;
 
     if (text == NULL) {
         snprintf(why->text, sizeof(why->text), "%s is not set", name);
         return HCE_ERR_UNSUPPORTED;
     }
-    if (hce_config_parse_int(text, min, max, value_p) != HCE_OK) {
+    /* Compared here: to the parser 0 to 0 is any number. */
+    if (hce_config_parse_int(text, 0, INT32_MAX, &value) != HCE_OK ||
+        value < min || value > max) {
         snprintf(why->text, sizeof(why->text),
                  "%s=\"%.64s\": expected an integer from %lld to %lld", name,
                  text, (long long)min, (long long)max);
         return HCE_ERR_CONFIG;
     }
+    *value_p = value;
     return HCE_OK;
 }
 
@@ -93,11 +97,12 @@ static hce_status_t ports_get(env_t *env, hce_boot_why_t *why)
 static hce_status_t env_get(env_t *env, hce_boot_why_t *why)
 {
     int64_t local_rank;
-    hce_status_t status = number_get("RANK", 0, INT32_MAX - 1, &env->rank,
-                                     why);
+    hce_status_t status = number_get("RANK", 0, HCE_BOOT_SIZE_MAX - 1,
+                                     &env->rank, why);
 
     if (status == HCE_OK) {
-        status = number_get("WORLD_SIZE", 1, INT32_MAX - 1, &env->size, why);
+        status = number_get("WORLD_SIZE", 1, HCE_BOOT_SIZE_MAX, &env->size,
+                            why);
     }
     if (status == HCE_OK && env->rank >= env->size) {
         snprintf(why->text, sizeof(why->text),

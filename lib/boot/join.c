@@ -28,6 +28,10 @@
  * one is looked for. */
 #define STRANGER_NS (2 * HCE_NS_PER_SEC)
 
+/* A private hub listens before anybody knows of it. Where nobody does it is
+ * gone, or has given up; tried more than once all the same. */
+#define REFUSALS_MAX 3
+
 typedef enum {
     ATTEMPT_IDLE,
     ATTEMPT_CONNECTING,
@@ -43,6 +47,7 @@ typedef struct attempt {
     bool was_tried;
     uint64_t then_ns; /* idle: when to try; else when to give up */
     uint64_t backoff_ns;
+    int refusals; /* nobody listened, so many times in a row */
     hce_boot_hello_t hello;
     hce_boot_challenge_t challenge;
     char why[160]; /* how it ended last */
@@ -74,6 +79,12 @@ static void attempt_end(join_t *join, attempt_t *attempt, const char *why)
     }
 }
 
+static void connect_fail(join_t *join, attempt_t *attempt, int rc)
+{
+    attempt->refusals = rc == -ECONNREFUSED ? attempt->refusals + 1 : 0;
+    attempt_end(join, attempt, strerror(-rc));
+}
+
 static void attempt_start(join_t *join, attempt_t *attempt, uint64_t now)
 {
     int fd, rc;
@@ -81,7 +92,7 @@ static void attempt_start(join_t *join, attempt_t *attempt, uint64_t now)
     attempt->was_tried = true;
     rc = hce_boot_net_connect(attempt->addr, &fd);
     if (rc != 0) {
-        attempt_end(join, attempt, strerror(-rc));
+        connect_fail(join, attempt, rc);
         return;
     }
     hce_boot_conn_init(&attempt->conn, fd, HCE_BOOT_HELLO_MAX);
@@ -95,9 +106,10 @@ static void attempt_greet(join_t *join, attempt_t *attempt)
     int rc = hce_boot_net_connect_result(attempt->conn.fd);
 
     if (rc != 0) {
-        attempt_end(join, attempt, strerror(-rc));
+        connect_fail(join, attempt, rc);
         return;
     }
+    attempt->refusals = 0;
     memset(hello, 0, sizeof(*hello));
     hello->rank = join->meeting->rank;
     hello->size = join->meeting->size;
@@ -306,14 +318,14 @@ static void attempts_sleep(join_t *join, uint64_t then)
     }
 }
 
-/* "A: why; B to C: why" */
-static void join_explain(join_t *join)
+/* "... in time; A: why; B to C: why" */
+static void join_explain(join_t *join, const char *what)
 {
     char *why = join->meeting->why;
     size_t size = sizeof(join->meeting->why);
     size_t len = (size_t)snprintf(why, size,
-                                  "rank %d has not found its rank 0 in time",
-                                  join->meeting->rank);
+                                  "rank %d has not found its rank 0 %s",
+                                  join->meeting->rank, what);
 
     for (int i = 0; i < join->num && len < size;) {
         const attempt_t *first = &join->attempts[i];
@@ -334,6 +346,16 @@ static void join_explain(join_t *join)
     }
 }
 
+static bool hub_is_gone(const join_t *join)
+{
+    for (int i = 0; i < join->num; i++) {
+        if (join->attempts[i].refusals < REFUSALS_MAX) {
+            return false;
+        }
+    }
+    return join->meeting->is_private;
+}
+
 static hce_status_t join_run(join_t *join)
 {
     while (join->status == HCE_INPROGRESS) {
@@ -342,11 +364,15 @@ static hce_status_t join_run(join_t *join)
         if (join->status == HCE_INPROGRESS) {
             attempts_sleep(join, then);
         }
-        if (join->status == HCE_INPROGRESS) {
-            join->status = hce_boot_meeting_check(join->meeting);
-            if (join->status == HCE_ERR_BOOTSTRAP) {
-                join_explain(join);
-            }
+        if (join->status != HCE_INPROGRESS) {
+            continue;
+        }
+        join->status = hce_boot_meeting_check(join->meeting);
+        if (join->status == HCE_ERR_BOOTSTRAP) {
+            join_explain(join, "in time");
+        } else if (join->status == HCE_INPROGRESS && hub_is_gone(join)) {
+            join_explain(join, "where it was: it has ended or given up");
+            join->status = HCE_ERR_BOOTSTRAP;
         }
     }
     return join->status;

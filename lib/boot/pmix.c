@@ -73,7 +73,7 @@ static hce_status_t size_get(uint32_t *size_p, hce_boot_why_t *why)
     rc = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
     if (rc != PMIX_SUCCESS || value->type != PMIX_UINT32 ||
         value->data.uint32 <= client.me.rank ||
-        value->data.uint32 > INT32_MAX) {
+        value->data.uint32 > HCE_BOOT_SIZE_MAX) {
         snprintf(why->text, sizeof(why->text), "no usable PMIX_JOB_SIZE: %s",
                  PMIx_Error_string(rc));
         if (rc == PMIX_SUCCESS) {

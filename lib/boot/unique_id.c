@@ -170,8 +170,8 @@ static hce_status_t params_check(const hce_boot_params_t *params, hce_boot_uid_t
                  "version");
         return HCE_ERR_INVALID_ARG;
     }
-    if (params->size < 1 || params->rank < 0 ||
-        params->rank >= params->size) {
+    if (params->size < 1 || params->size > HCE_BOOT_SIZE_MAX ||
+        params->rank < 0 || params->rank >= params->size) {
         snprintf(why->text, sizeof(why->text), "rank %d of %d is not possible",
                  params->rank, params->size);
         return HCE_ERR_INVALID_ARG;

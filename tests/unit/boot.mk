@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CMOCKA
 boot_tests = \
+	tests/unit/boot_env \
 	tests/unit/boot_faults \
-	tests/unit/boot_group
+	tests/unit/boot_group \
+	tests/unit/boot_hostile
 check_PROGRAMS += $(boot_tests)
 TESTS += $(boot_tests)
 
 boot_ldadd = libhcecore.la $(CMOCKA_LIBS)
 boot_ranks = tests/unit/boot_ranks.c tests/unit/boot_ranks.h
+tests_unit_boot_env_SOURCES = tests/unit/boot_env.c $(boot_ranks)
+tests_unit_boot_env_LDADD = $(boot_ldadd)
 tests_unit_boot_faults_SOURCES = tests/unit/boot_faults.c $(boot_ranks)
 tests_unit_boot_faults_LDADD = $(boot_ldadd)
 tests_unit_boot_group_SOURCES = tests/unit/boot_group.c $(boot_ranks)
 tests_unit_boot_group_LDADD = $(boot_ldadd)
+tests_unit_boot_hostile_SOURCES = tests/unit/boot_hostile.c $(boot_ranks)
+tests_unit_boot_hostile_LDADD = $(boot_ldadd)
 
 # A rank of tests that start it themselves.
 check_PROGRAMS += tests/unit/boot_rank
