@@ -11,6 +11,7 @@
 #include "faults.h"
 #include "pattern.h"
 #include "util/clock.h"
+#include "util/math.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,20 +140,20 @@ static bool stat_differs(const hce_perf_burst_t *burst, const char *name,
     return true;
 }
 
-/* In place a rank does not copy its slice to itself, in as many copies as it
- * takes; hce_comm_explain counts them. */
+/* hce_comm_explain counts out of place. In place a rank does not copy its own
+ * slice to itself, chunk by chunk. */
 static bool copies_differ(const hce_perf_burst_t *burst, uint64_t calls,
                           uint64_t copies, uint64_t bytes)
 {
     const hce_explain_t *plan = &burst->explain;
     uint64_t own_len = burst->in_place ? slice_len(burst) : 0;
+    uint64_t own_copies = own_len > 0 ? hce_div_up(own_len, plan->width) : 0;
     bool differs;
 
-    differs = stat_differs(burst, "bytes copied", bytes,
-                           calls * (plan->copy_bytes - own_len));
-    if (own_len == 0 || copies >= calls * plan->copies)
-        differs |= stat_differs(burst, "copies", copies,
-                                calls * (plan->copies - (own_len != 0)));
+    differs = stat_differs(burst, "copies", copies,
+                           calls * (plan->copies - own_copies));
+    differs |= stat_differs(burst, "bytes copied", bytes,
+                            calls * (plan->copy_bytes - own_len));
     return differs;
 }
 

@@ -110,7 +110,8 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Calls:", GROUP_CALL},
     {"path", KEY_PATH, "NAME", 0, "auto, direct or flat", 0},
-    {"contexts", KEY_CONTEXTS, "N", 0, "connections a peer, 1 to 16", 0},
+    {"contexts", KEY_CONTEXTS, "N", 0,
+     "connections a peer, at most HCE_NUM_CTX", 0},
     {"width", KEY_WIDTH, "SIZE", 0, "bytes of a chunk", 0},
     {"comms", KEY_COMMS, "N", 0,
      "use N communicators at once, each on its own stream; times are for a "

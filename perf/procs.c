@@ -228,7 +228,9 @@ int hce_perf_procs_run(const hce_perf_opts_t *opts, hce_perf_body_t body,
     free(procs.pids);
     sigprocmask(SIG_SETMASK, &procs.before, NULL);
     fflush(stdout);
-    if (procs.signal != 0)
+    if (procs.signal != 0) {
         raise(procs.signal); /* so that our parent sees what ended us */
+        return 128 + procs.signal; /* it was blocked */
+    }
     return procs.rc;
 }
