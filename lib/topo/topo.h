@@ -9,10 +9,13 @@
 #include "boot/boot.h"
 #include "util/layout.h"
 
+extern const hce_config_table_t hce_topo_config;
+
 /* Collective over boot. node_override >= 0 is this rank's node number (from
- * the caller); else HCE_NODE_ID; else boot id, shared memory (IPC) namespace
- * and hostname together. Some ranks with an override and some without is
- * HCE_ERR_CONFIG on all. Logs the layout. */
+ * the caller); else HCE_NODE_ID; else the host's identity: boot id, IPC and
+ * network namespace (node peers meet through both) and hostname together.
+ * HCE_ERR_CONFIG on all ranks if some have an override and some have none,
+ * or if one joins ranks that share no memory. Logs the layout. */
 hce_status_t hce_topo_discover(hce_boot_t *boot, int node_override,
                                uint64_t deadline, hce_layout_t **layout_p);
 

@@ -21,6 +21,8 @@ tests_unit_boot_hostile_LDADD = $(boot_ldadd)
 
 # A rank of tests that start it themselves.
 check_PROGRAMS += tests/unit/boot_rank
+TESTS += tests/unit/boot_launch.sh
 tests_unit_boot_rank_SOURCES = tests/unit/boot_rank.c $(boot_ranks)
 tests_unit_boot_rank_LDADD = libhcecore.la
 endif
+EXTRA_DIST += tests/unit/boot_launch.sh

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The only user of hwloc. Reads the machine afresh each time: it is asked
+ * once by a process. No state.
+ */
+#include <config.h>
+
+#include "topo/machine.h"
+#include "topo/topo.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef HCE_HAVE_HWLOC
+
+#include <hwloc.h>
+#include <hwloc/glibc-sched.h>
+
+static bool machine_open(hwloc_topology_t *topology_p)
+{
+    hwloc_topology_t topology;
+
+    if (hwloc_topology_init(&topology) != 0) {
+        return false;
+    }
+    hwloc_topology_set_io_types_filter(topology,
+                                       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc_topology_load(topology) != 0) {
+        hwloc_topology_destroy(topology);
+        return false;
+    }
+    *topology_p = topology;
+    return true;
+}
+
+void hce_topo_describe(char *buf, size_t size)
+{
+    hwloc_topology_t topology;
+
+    if (!machine_open(&topology)) {
+        snprintf(buf, size, "hwloc cannot read this machine");
+        return;
+    }
+    snprintf(buf, size, "%d packages, %d cores, %d threads, %d NUMA nodes",
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE),
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE),
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU),
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE));
+    hwloc_topology_destroy(topology);
+}
+
+/* An RDMA device goes before an Ethernet interface. */
+static hwloc_obj_t nic_find(hwloc_topology_t topology)
+{
+    static const hwloc_obj_osdev_type_t types[] = {
+        HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK};
+
+    for (int t = 0; t < 2; t++) {
+        hwloc_obj_t osdev = NULL;
+
+        while ((osdev = hwloc_get_next_osdev(topology, osdev)) != NULL) {
+            if (osdev->attr->osdev.type == types[t]) {
+                return osdev;
+            }
+        }
+    }
+    return NULL;
+}
+
+bool hce_topo_machine_nic_cpus(cpu_set_t *cpus_p, char *name, size_t size)
+{
+    hwloc_topology_t topology;
+    hwloc_obj_t nic, near;
+    bool is_near = false;
+
+    if (!machine_open(&topology)) {
+        return false;
+    }
+    nic = nic_find(topology);
+    near = nic != NULL ? hwloc_get_non_io_ancestor_obj(topology, nic) : NULL;
+    if (near != NULL && near->parent != NULL &&
+        hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) > 1) {
+        CPU_ZERO(cpus_p);
+        hwloc_cpuset_to_glibc_sched_affinity(topology, near->cpuset, cpus_p,
+                                             sizeof(*cpus_p));
+        snprintf(name, size, "%s", nic->name != NULL ? nic->name : "?");
+        is_near = true;
+    }
+    hwloc_topology_destroy(topology);
+    return is_near;
+}
+
+#else
+
+void hce_topo_describe(char *buf, size_t size)
+{
+    snprintf(buf, size, "%ld threads (built without hwloc)",
+             sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+bool hce_topo_machine_nic_cpus(cpu_set_t *cpus_p, char *name, size_t size)
+{
+    return false;
+}
+
+#endif
