@@ -10,8 +10,8 @@
 
 #include "faults.h"
 #include "pattern.h"
+#include "stats.h"
 #include "util/clock.h"
-#include "util/math.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,45 +116,10 @@ static hce_status_t read_stats(hce_perf_job_t *job, hce_comm_stats_t *sum_p)
         status = hce_comm_get_stats(job->comms[i], &one);
         if (status != HCE_OK)
             return hce_perf_job_fail(job, status, "hce_comm_get_stats");
-        sum.calls += one.calls;
-        sum.puts += one.puts;
-        sum.put_bytes += one.put_bytes;
-        sum.copies += one.copies;
-        sum.copy_bytes += one.copy_bytes;
-        sum.kernels += one.kernels;
+        hce_perf_stats_add(&sum, &one);
     }
     *sum_p = sum;
     return HCE_OK;
-}
-
-static bool stat_differs(const hce_perf_burst_t *burst, const char *name,
-                         uint64_t counted, uint64_t planned)
-{
-    if (counted == planned)
-        return false;
-    fprintf(stderr,
-            "hce_perf: rank %d: %s: %" PRIu64 " counted, %" PRIu64
-            " planned (path %s, %zu elements a rank, %s)\n",
-            burst->job->attr.rank, name, counted, planned, burst->explain.path,
-            burst->count, burst->in_place ? "in place" : "out of place");
-    return true;
-}
-
-/* hce_comm_explain counts out of place. In place a rank does not copy its own
- * slice to itself, chunk by chunk. */
-static bool copies_differ(const hce_perf_burst_t *burst, uint64_t calls,
-                          uint64_t copies, uint64_t bytes)
-{
-    const hce_explain_t *plan = &burst->explain;
-    uint64_t own_len = burst->in_place ? slice_len(burst) : 0;
-    uint64_t own_copies = own_len > 0 ? hce_div_up(own_len, plan->width) : 0;
-    bool differs;
-
-    differs = stat_differs(burst, "copies", copies,
-                           calls * (plan->copies - own_copies));
-    differs |= stat_differs(burst, "bytes copied", bytes,
-                            calls * (plan->copy_bytes - own_len));
-    return differs;
 }
 
 static void compare_stats(const hce_perf_burst_t *burst, int num,
@@ -162,21 +127,21 @@ static void compare_stats(const hce_perf_burst_t *burst, int num,
                           const hce_comm_stats_t *after,
                           hce_perf_tally_t *tally)
 {
-    uint64_t calls = (uint64_t)num * (uint64_t)burst->job->num_comms;
-    const hce_explain_t *plan = &burst->explain;
-    bool differs;
+    hce_perf_stats_diff_t diff;
+    hce_comm_stats_t plan;
 
-    differs =
-        stat_differs(burst, "calls", after->calls - before->calls, calls);
-    differs |= stat_differs(burst, "puts", after->puts - before->puts,
-                            calls * plan->puts);
-    differs |=
-        stat_differs(burst, "bytes put", after->put_bytes - before->put_bytes,
-                     calls * plan->put_bytes);
-    differs |= copies_differ(burst, calls, after->copies - before->copies,
-                             after->copy_bytes - before->copy_bytes);
-    differs |= stat_differs(burst, "kernels", after->kernels, 0);
-    tally->stats_wrong += differs;
+    hce_perf_stats_plan(&burst->explain,
+                        (uint64_t)num * (uint64_t)burst->job->num_comms,
+                        burst->in_place ? slice_len(burst) : 0, &plan);
+    if (hce_perf_stats_match(before, after, &plan, &diff))
+        return;
+    tally->stats_wrong++;
+    fprintf(stderr,
+            "hce_perf: rank %d: %s: %" PRIu64 " counted, %" PRIu64
+            " planned (path %s, %zu elements a rank, %s)\n",
+            burst->job->attr.rank, diff.name, diff.counted, diff.planned,
+            burst->explain.path, burst->count,
+            burst->in_place ? "in place" : "out of place");
 }
 
 hce_status_t hce_perf_burst_run(hce_perf_burst_t *burst, int num,

@@ -34,6 +34,8 @@ perf_hce_perf_SOURCES = \
 	perf/run.h \
 	perf/series.c \
 	perf/series.h \
+	perf/stats.c \
+	perf/stats.h \
 	perf/table.c \
 	perf/table.h
 perf_hce_perf_LDADD = libhcecore.la

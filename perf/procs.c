@@ -229,7 +229,7 @@ int hce_perf_procs_run(const hce_perf_opts_t *opts, hce_perf_body_t body,
     sigprocmask(SIG_SETMASK, &procs.before, NULL);
     fflush(stdout);
     if (procs.signal != 0) {
-        raise(procs.signal); /* so that our parent sees what ended us */
+        raise(procs.signal);       /* so that our parent sees what ended us */
         return 128 + procs.signal; /* it was blocked */
     }
     return procs.rc;

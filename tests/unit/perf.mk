@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/perf_pattern tests/unit/perf_series
-TESTS += tests/unit/perf_pattern tests/unit/perf_series
+perf_tests = \
+	tests/unit/perf_pattern \
+	tests/unit/perf_series \
+	tests/unit/perf_stats
+check_PROGRAMS += $(perf_tests)
+TESTS += $(perf_tests)
+perf_ldadd = libhcecore.la $(CMOCKA_LIBS)
 tests_unit_perf_pattern_SOURCES = tests/unit/perf_pattern.c perf/pattern.c
-tests_unit_perf_pattern_LDADD = $(CMOCKA_LIBS)
+tests_unit_perf_pattern_LDADD = $(perf_ldadd)
 tests_unit_perf_series_SOURCES = tests/unit/perf_series.c perf/series.c
-tests_unit_perf_series_LDADD = libhcecore.la $(CMOCKA_LIBS)
+tests_unit_perf_series_LDADD = $(perf_ldadd)
+tests_unit_perf_stats_SOURCES = tests/unit/perf_stats.c perf/stats.c
+tests_unit_perf_stats_LDADD = $(perf_ldadd)
 endif
