@@ -12,6 +12,8 @@ check_PROGRAMS += $(ce_tests)
 TESTS += $(ce_tests)
 
 ce_ldadd = libhcecore.la $(CMOCKA_LIBS)
+# So that a test can do something between two rounds of a bootstrap.
+ce_ldflags = -Wl,--wrap=hce_boot_allgather
 ce_ranks_sources = tests/unit/ce_ranks.c tests/unit/ce_ranks.h \
 	tests/unit/ce_refuse.c
 tests_unit_ce_loops_SOURCES = tests/unit/ce_loops.c
@@ -22,10 +24,14 @@ tests_unit_ce_ring_SOURCES = tests/unit/ce_ring.c
 tests_unit_ce_ring_LDADD = $(ce_ldadd)
 tests_unit_ce_ways_SOURCES = tests/unit/ce_ways.c $(ce_ranks_sources)
 tests_unit_ce_ways_LDADD = $(ce_ldadd)
+tests_unit_ce_ways_LDFLAGS = $(ce_ldflags)
 tests_unit_ce_window_SOURCES = tests/unit/ce_window.c $(ce_ranks_sources)
 tests_unit_ce_window_LDADD = $(ce_ldadd)
+tests_unit_ce_window_LDFLAGS = $(ce_ldflags)
 tests_unit_ce_doorbell_SOURCES = tests/unit/ce_doorbell.c $(ce_ranks_sources)
 tests_unit_ce_doorbell_LDADD = $(ce_ldadd)
+tests_unit_ce_doorbell_LDFLAGS = $(ce_ldflags)
 tests_unit_ce_faults_SOURCES = tests/unit/ce_faults.c $(ce_ranks_sources)
 tests_unit_ce_faults_LDADD = $(ce_ldadd)
+tests_unit_ce_faults_LDFLAGS = $(ce_ldflags)
 endif

@@ -271,7 +271,7 @@ static void test_silence(void **state)
     run(silence_body, 2, 1, HCE_CE_FORCE_AUTO);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_token),
@@ -282,5 +282,6 @@ int main(void)
         cmocka_unit_test(test_ring_while_falling_asleep),
     };
 
+    ranks_init(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,8 +261,8 @@ static void open_fails_body(ranks_self_t *self)
 
     RANKS_CHECK(ranks_open(self) == *expected);
     RANKS_CHECK(self->ce == NULL);
-    if (self->rank != 1)
-        RANKS_CHECK(ranks_fds() == fds);
+    /* The bootstrap may have closed some of its own. */
+    RANKS_CHECK(ranks_fds() <= fds);
 }
 
 static void refuse_one(int proc)
@@ -292,10 +292,8 @@ static void test_forced_vm_refused(void **state)
 
 static void die_after_hello(ranks_self_t *self, int n)
 {
-    if (n == 1 && self->rank == 1) {
-        ranks_break(self);
+    if (n == 1 && self->rank == 1)
         raise(SIGKILL);
-    }
 }
 
 /* In the middle of opening: long before any deadline. */
@@ -392,20 +390,20 @@ static void door_publish(ranks_self_t *self)
 }
 
 /* A hello that is right in all but one thing. */
-static void impostor_send(int fd, int fault)
+static void impostor_send(ranks_self_t *self, int fd, int fault)
 {
     uint8_t secret[HCE_CE_LINK_SECRET_LEN];
     hce_ce_exchange_t exchange = {.kind = HCE_CE_LINK_HELLO};
     hce_ce_parcel_t nothing = {0};
     hce_ce_link_msg_t msg;
 
-    memset(secret, RANKS_SECRET, sizeof(secret));
+    memcpy(secret, hce_boot_secret(self->boot), sizeof(secret));
     secret[15] ^= fault == 0;
     hce_ce_link_msg_fill(&msg, secret, &exchange);
     msg.version += fault == 1;
     msg.kind += fault == 2;
     msg.rank = fault == 3 ? 0 : 1;
-    assert_int_equal(hce_ce_link_msg_send(fd, &msg, &nothing), HCE_OK);
+    RANKS_CHECK(hce_ce_link_msg_send(fd, &msg, &nothing) == HCE_OK);
 }
 
 static void strangers_come(ranks_self_t *self)
@@ -417,7 +415,7 @@ static void strangers_come(ranks_self_t *self)
     flag_wait(self, 1);
     len = atomic_load(&self->shared->flags[1]);
     memcpy(&addr, self->shared->text, (size_t)len);
-    memset(junk, RANKS_SECRET, sizeof(junk));
+    memset(junk, 0x5a, sizeof(junk));
     for (i = 0; i < 160; i++) {
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         RANKS_CHECK(connect(fd, (struct sockaddr *)&addr, (socklen_t)len) ==
@@ -425,7 +423,7 @@ static void strangers_come(ranks_self_t *self)
         if (i % 4 == 1)
             RANKS_CHECK(send(fd, junk, sizeof(junk), 0) == sizeof(junk));
         else if (i % 4 == 2)
-            impostor_send(fd, i / 4 % 4);
+            impostor_send(self, fd, i / 4 % 4);
         else if (i % 4 == 3)
             close(fd);
         /* The rest stays and says nothing. */
@@ -516,7 +514,7 @@ static void test_open_many_times(void **state)
     run_logged(&spec, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_peer),
@@ -533,5 +531,6 @@ int main(void)
         cmocka_unit_test(test_open_many_times),
     };
 
+    ranks_init(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

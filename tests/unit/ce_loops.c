@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include "ce/host/copy.h"
-#include "util/clock.h"
 #include "util/math.h"
 
 #include <pthread.h>
@@ -24,17 +23,8 @@
 #define GUARD    128
 #define ROUNDS   400
 
+static uint64_t seed = 20260117;
 static char *src_mem, *dst_mem[DSTS_MAX];
-
-static uint64_t seed_get(void)
-{
-    const char *text = getenv("HCE_TEST_SEED");
-    uint64_t seed =
-        text != NULL ? strtoull(text, NULL, 0) : hce_clock_ns() | 1;
-
-    printf("# HCE_TEST_SEED=%llu\n", (unsigned long long)seed);
-    return seed;
-}
 
 static int memory_create(void **state)
 {
@@ -97,7 +87,7 @@ static void round_run(const hce_ce_loop_t *loop, uint64_t *state)
 
 static void test_loops_equal_memcpy(void **state)
 {
-    uint64_t seed = seed_get(), at;
+    uint64_t at;
     const hce_ce_loop_t *loop;
     int i, round;
 
@@ -140,12 +130,15 @@ static void test_choice_of_many_threads(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loops_equal_memcpy),
         cmocka_unit_test(test_choice_of_many_threads),
     };
 
+    if (argc > 1)
+        seed = strtoull(argv[1], NULL, 0);
+    printf("# seed %llu\n", (unsigned long long)seed);
     return cmocka_run_group_tests(tests, memory_create, memory_destroy);
 }

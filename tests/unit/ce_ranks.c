@@ -1,135 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Ranks of one node, and the little of a bootstrap that copy engines use:
- * an allgather through memory that is shared since before the fork.
+ * Ranks of one node, over the real bootstrap.
  */
 #include <config.h>
 
 #include "ce_ranks.h"
 
+#include "boot/local.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define BOOT_ITEM 4096 /* most bytes of one rank in an allgather */
+#define PROCESS_SECONDS 120
+#define BOOT_NS         (60 * HCE_NS_PER_SEC)
+#define PARTING_NS      (10 * HCE_NS_PER_SEC)
 
-typedef struct common {
-    pthread_mutex_t lock; /* protects the next three */
-    pthread_cond_t moved;
-    uint64_t arrived; /* since the start */
-    bool broken;
-    uint8_t secret[16];
-    char items[RANKS_MAX][BOOT_ITEM];
-    ranks_shared_t shared;
-} common_t;
+static uint64_t seed = 20260117;
 
-struct hce_boot {
-    ranks_self_t *self;
-    common_t *common;
-    uint64_t rounds;
-    int gathers;
-};
-
-int hce_boot_size(const hce_boot_t *boot)
+static ranks_shared_t *shared_create(void)
 {
-    return boot->self->size;
+    ranks_shared_t *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return shared == MAP_FAILED ? NULL : shared;
 }
 
-int hce_boot_rank(const hce_boot_t *boot)
+void ranks_init(int argc, char **argv)
 {
-    return boot->self->rank;
-}
+    static const hce_config_table_t *const tables[] = {
+        &hce_util_config, &hce_boot_config, &hce_ce_config, NULL};
 
-const uint8_t *hce_boot_secret(const hce_boot_t *boot)
-{
-    return boot->common->secret;
-}
-
-static hce_status_t boot_barrier(hce_boot_t *boot)
-{
-    common_t *common = boot->common;
-    uint64_t goal = ++boot->rounds * (uint64_t)boot->self->size;
-    hce_status_t status = HCE_OK;
-
-    pthread_mutex_lock(&common->lock);
-    common->arrived++;
-    pthread_cond_broadcast(&common->moved);
-    while (common->arrived < goal && !common->broken)
-        pthread_cond_wait(&common->moved, &common->lock);
-    if (common->arrived < goal)
-        status = HCE_ERR_GONE;
-    pthread_mutex_unlock(&common->lock);
-    return status;
-}
-
-hce_status_t hce_boot_allgather(hce_boot_t *boot, const void *in, size_t len,
-                                void *out, uint64_t deadline)
-{
-    common_t *common = boot->common;
-    ranks_self_t *self = boot->self;
-    int rank;
-
-    assert(len <= BOOT_ITEM);
-    memcpy(common->items[self->rank], in, len);
-    if (boot_barrier(boot) != HCE_OK)
-        return HCE_ERR_GONE;
-    for (rank = 0; rank < self->size; rank++)
-        memcpy((char *)out + (size_t)rank * len, common->items[rank], len);
-    if (boot_barrier(boot) != HCE_OK)
-        return HCE_ERR_GONE;
-    if (self->spec->gathered != NULL)
-        self->spec->gathered(self, ++boot->gathers);
-    return HCE_OK;
-}
-
-void ranks_break(ranks_self_t *self)
-{
-    common_t *common = self->boot->common;
-
-    pthread_mutex_lock(&common->lock);
-    common->broken = true;
-    pthread_cond_broadcast(&common->moved);
-    pthread_mutex_unlock(&common->lock);
-}
-
-static common_t *common_create(void)
-{
-    common_t *common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_mutexattr_t mutex;
-    pthread_condattr_t cond;
-
-    if (common == MAP_FAILED)
-        return NULL;
-    pthread_mutexattr_init(&mutex);
-    pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_init(&common->lock, &mutex);
-    pthread_condattr_init(&cond);
-    pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED);
-    pthread_cond_init(&common->moved, &cond);
-    memset(common->secret, RANKS_SECRET, sizeof(common->secret));
-    return common;
+    if (hce_config_init(tables) != HCE_OK)
+        exit(1);
+    if (argc > 1)
+        seed = strtoull(argv[1], NULL, 0);
+    printf("# seed %llu\n", (unsigned long long)seed);
 }
 
 uint64_t ranks_seed(void)
 {
-    static uint64_t seed;
-    const char *text = getenv("HCE_TEST_SEED");
-
-    if (seed == 0) {
-        seed = text != NULL ? strtoull(text, NULL, 0) : (hce_clock_ns() | 1);
-        printf("# HCE_TEST_SEED=%llu\n", (unsigned long long)seed);
-        fflush(stdout);
-    }
     return seed;
 }
 
@@ -149,28 +69,64 @@ hce_status_t ranks_open(ranks_self_t *self)
 
 typedef struct start {
     const ranks_spec_t *spec;
-    common_t *common;
+    ranks_shared_t *shared;
     int rank;
 } start_t;
+
+/* In a rank's thread; its name is known to the test's link line, where it
+ * takes the place of hce_boot_allgather for the library as well. */
+static _Thread_local ranks_self_t *thread_self;
+
+hce_status_t __real_hce_boot_allgather(hce_boot_t *boot, const void *in,
+                                       size_t len, void *out,
+                                       uint64_t deadline);
+hce_status_t __wrap_hce_boot_allgather(hce_boot_t *boot, const void *in,
+                                       size_t len, void *out,
+                                       uint64_t deadline);
+
+hce_status_t __wrap_hce_boot_allgather(hce_boot_t *boot, const void *in,
+                                       size_t len, void *out,
+                                       uint64_t deadline)
+{
+    hce_status_t status =
+        __real_hce_boot_allgather(boot, in, len, out, deadline);
+    ranks_self_t *self = thread_self;
+
+    if (status == HCE_OK && self != NULL && self->spec->gathered != NULL)
+        self->spec->gathered(self, ++self->gathers);
+    return status;
+}
+
+static void boot_create(ranks_self_t *self)
+{
+    const hce_boot_params_t params = {
+        .bootstrap = HCE_BOOTSTRAP_TCP,
+        .rank = self->rank,
+        .size = self->size,
+        .unique_id = &self->shared->id,
+        .deadline = hce_clock_deadline(BOOT_NS),
+    };
+
+    RANKS_CHECK(hce_boot_create(&params, &self->boot) == HCE_OK);
+}
 
 static void *rank_main(void *arg)
 {
     const start_t *start = arg;
     int color[RANKS_MAX] = {0};
-    hce_boot_t boot = {.common = start->common};
     ranks_self_t me = {.spec = start->spec,
-                       .shared = &start->common->shared,
+                       .shared = start->shared,
                        .rank = start->rank,
                        .size = start->spec->procs * start->spec->threads,
                        .proc = start->rank / start->spec->threads,
-                       .seed = ranks_seed(),
-                       .boot = &boot,
+                       .seed = seed,
                        .doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     ranks_self_t *self = &me;
 
-    boot.self = self;
     hce_log_set_rank(self->rank);
     RANKS_CHECK(hce_layout_create(self->size, color, &self->layout) == HCE_OK);
+    boot_create(self);
+    thread_self = self;
     if (start->spec->raw_body != NULL) {
         start->spec->raw_body(self);
     } else {
@@ -178,12 +134,15 @@ static void *rank_main(void *arg)
         start->spec->body(self);
         hce_ce_close(self->ce);
     }
+    hce_boot_goodbye(self->boot, PARTING_NS);
+    hce_boot_destroy(self->boot);
     close(self->doorbell);
     hce_layout_destroy(self->layout);
     return NULL;
 }
 
-static void process_main(const ranks_spec_t *spec, common_t *common, int proc)
+static void process_main(const ranks_spec_t *spec, ranks_shared_t *shared,
+                         int proc)
 {
     pthread_t threads[RANKS_MAX];
     start_t starts[RANKS_MAX];
@@ -193,7 +152,7 @@ static void process_main(const ranks_spec_t *spec, common_t *common, int proc)
     if (spec->before != NULL)
         spec->before(proc);
     for (i = 0; i < spec->threads; i++)
-        starts[i] = (start_t){spec, common, proc * spec->threads + i};
+        starts[i] = (start_t){spec, shared, proc * spec->threads + i};
     for (i = 1; i < spec->threads; i++) {
         if (pthread_create(&threads[i], NULL, rank_main, &starts[i]) != 0)
             _exit(2);
@@ -242,34 +201,54 @@ static bool processes_reap(const ranks_spec_t *spec, pid_t *pids)
     return good;
 }
 
+/* Made by the process of rank 0, as for a communicator of threads. */
+static void id_make(ranks_shared_t *shared, int proc)
+{
+    if (proc == 0) {
+        if (hce_boot_local_prepare(&shared->id) != HCE_OK)
+            _exit(2);
+        atomic_store(&shared->has_id, 1);
+    }
+    while (atomic_load(&shared->has_id) == 0)
+        sched_yield();
+}
+
+static void child_main(const ranks_spec_t *spec, ranks_shared_t *shared,
+                       int proc)
+{
+    alarm(PROCESS_SECONDS);
+    signal(SIGSEGV, SIG_DFL); /* cmocka's would go on as the parent */
+    signal(SIGBUS, SIG_DFL);
+    signal(SIGABRT, SIG_DFL);
+    id_make(shared, proc);
+    process_main(spec, shared, proc);
+    exit(0); /* not _exit: sanitizers report leaks here */
+}
+
 bool ranks_run(const ranks_spec_t *spec)
 {
-    common_t *common = common_create();
+    ranks_shared_t *shared = shared_create();
     pid_t pids[RANKS_MAX];
     int gate[2], i;
     bool good;
 
-    ranks_seed();
-    if (common == NULL || pipe(gate) != 0)
+    if (shared == NULL || pipe(gate) != 0)
         return false;
     fflush(NULL);
     for (i = 0; i < spec->procs; i++) {
         pids[i] = fork();
+        if (pids[i] < 0)
+            abort();
         if (pids[i] == 0) {
-            alarm(120);
-            signal(SIGSEGV, SIG_DFL); /* cmocka's would go on as the parent */
-            signal(SIGBUS, SIG_DFL);
-            signal(SIGABRT, SIG_DFL);
             gate_pass(gate);
-            process_main(spec, common, i);
-            exit(0); /* not _exit: sanitizers report leaks here */
+            child_main(spec, shared, i);
         }
-        common->shared.pids[i] = pids[i];
+        shared->pids[i] = pids[i];
     }
     close(gate[0]);
     close(gate[1]);
     good = processes_reap(spec, pids);
-    munmap(common, sizeof(*common));
+    munmap(shared, sizeof(*shared));
     return good;
 }
 

@@ -18,7 +18,6 @@
 #define RANKS_MAX      8
 #define RANKS_COUNTERS 64
 #define RANKS_WAIT_MS  60000 /* longest sleep without news: a hang */
-#define RANKS_SECRET   0x5a  /* every byte of the group's secret */
 
 typedef struct ranks_self ranks_self_t;
 typedef void (*ranks_body_t)(ranks_self_t *self);
@@ -40,6 +39,8 @@ typedef struct ranks_shared {
     _Atomic int flags[16];
     _Atomic uint64_t words[16];
     char text[256];
+    hce_unique_id_t id;
+    _Atomic int has_id;
     pid_t pids[RANKS_MAX];
 } ranks_shared_t;
 
@@ -48,6 +49,7 @@ struct ranks_self {
     ranks_shared_t *shared;
     int rank, size, proc;
     uint64_t rounds; /* barriers passed */
+    int gathers;     /* allgathers passed */
     uint64_t seed;
     hce_layout_t *layout;
     hce_boot_t *boot;
@@ -58,7 +60,8 @@ struct ranks_self {
 /* Runs it; true if every rank came to its end in good order. */
 bool ranks_run(const ranks_spec_t *spec);
 
-/* Printed at the first use; HCE_TEST_SEED in the environment sets it. */
+/* First in main: settings, and the seed, which the first argument sets. */
+void ranks_init(int argc, char **argv);
 uint64_t ranks_seed(void);
 
 hce_status_t ranks_open(ranks_self_t *self);
@@ -72,9 +75,6 @@ void ranks_wait_counter(ranks_self_t *self, uint32_t index, uint64_t value);
 hce_status_t ranks_copy(ranks_self_t *self, const hce_ce_copy_t *copy,
                         int *bad_p);
 void ranks_post(ranks_self_t *self, int lrank, uint32_t index, uint64_t value);
-/* Nobody comes to another allgather: they fail with HCE_ERR_GONE. */
-void ranks_break(ranks_self_t *self);
-
 /* Can this process write to memory of itself by process_vm_writev? */
 bool ranks_have_vm(void);
 

@@ -363,7 +363,7 @@ static void test_one_rank(void **state)
     gather(1, 1, HCE_CE_FORCE_STAGED, &setup);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_rank),
@@ -378,5 +378,6 @@ int main(void)
         cmocka_unit_test(test_refused_vm),
     };
 
+    ranks_init(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,7 +287,7 @@ static void test_two_communicators(void **state)
     run(two_communicators_body, 2, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),
@@ -298,5 +298,6 @@ int main(void)
         cmocka_unit_test(test_two_communicators),
     };
 
+    ranks_init(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
