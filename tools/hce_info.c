@@ -8,6 +8,7 @@
 
 #include "core/settings.h"
 #include "rma_proxy/transport.h"
+#include "topo/topo.h"
 
 #include <argp.h>
 #include <stdlib.h>
@@ -130,6 +131,15 @@ static void transports_print(void)
 #endif
 }
 
+static void topology_print(void)
+{
+    char text[256];
+
+    hce_topo_describe(text, sizeof(text));
+    printf("Topology\n");
+    row_print("machine", text);
+}
+
 static int run(info_mode_t mode)
 {
     /* The page is the same whatever the environment. */
@@ -148,6 +158,7 @@ static int run(info_mode_t mode)
     build_print();
     devices_print();
     transports_print();
+    topology_print();
     return EXIT_SUCCESS;
 }
 

@@ -9,10 +9,12 @@
 #include "boot/boot.h"
 #include "ce/ce.h"
 #include "rma_proxy/proxy.h"
+#include "topo/topo.h"
 
 const hce_config_table_t *const hce_settings[] = {
     &hce_util_config,
     &hce_boot_config,
+    &hce_topo_config,
     &hce_ce_config,
     &hce_rma_proxy_config,
     NULL,

@@ -32,10 +32,11 @@ has() {
 }
 
 run 0
-for title in Version Build Devices Transports; do
+for title in Version Build Devices Transports Topology; do
     has "$out" "^$title\$"
 done
 has "$out" '^  loop '
+has "$out" '^  machine .*[0-9]'
 has "$out" '^  ucx .*(yes|no: )'
 [ ! -s "$err" ] || fail "unexpected warning"
 
