@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#define JOBS          1500
+#define JOBS          1000
 #define MAX_OPS       120
 #define MAX_RANKS     64
 #define MAX_BYTES     40 /* a rank */
