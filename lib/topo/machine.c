@@ -18,15 +18,18 @@
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 
-static bool machine_open(hwloc_topology_t *topology_p)
+/* Devices cost time, and some PCI back-ends never free what they found: they
+ * are looked at only where they can matter. */
+static bool machine_open(bool with_devices, hwloc_topology_t *topology_p)
 {
     hwloc_topology_t topology;
 
     if (hwloc_topology_init(&topology) != 0) {
         return false;
     }
-    hwloc_topology_set_io_types_filter(topology,
-                                       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    hwloc_topology_set_io_types_filter(
+        topology, with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT :
+                                 HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc_topology_load(topology) != 0) {
         hwloc_topology_destroy(topology);
         return false;
@@ -39,7 +42,7 @@ void hce_topo_describe(char *buf, size_t size)
 {
     hwloc_topology_t topology;
 
-    if (!machine_open(&topology)) {
+    if (!machine_open(false, &topology)) {
         snprintf(buf, size, "hwloc cannot read this machine");
         return;
     }
@@ -69,19 +72,31 @@ static hwloc_obj_t nic_find(hwloc_topology_t topology)
     return NULL;
 }
 
+static bool machine_is_uniform(void)
+{
+    hwloc_topology_t topology;
+    int nodes;
+
+    if (!machine_open(false, &topology)) {
+        return true;
+    }
+    nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+    hwloc_topology_destroy(topology);
+    return nodes <= 1;
+}
+
 bool hce_topo_machine_nic_cpus(cpu_set_t *cpus_p, char *name, size_t size)
 {
     hwloc_topology_t topology;
     hwloc_obj_t nic, near;
     bool is_near = false;
 
-    if (!machine_open(&topology)) {
+    if (machine_is_uniform() || !machine_open(true, &topology)) {
         return false;
     }
     nic = nic_find(topology);
     near = nic != NULL ? hwloc_get_non_io_ancestor_obj(topology, nic) : NULL;
-    if (near != NULL && near->parent != NULL &&
-        hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) > 1) {
+    if (near != NULL && near->parent != NULL) {
         CPU_ZERO(cpus_p);
         hwloc_cpuset_to_glibc_sched_affinity(topology, near->cpuset, cpus_p,
                                              sizeof(*cpus_p));

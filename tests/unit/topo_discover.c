@@ -8,6 +8,7 @@
 
 #include "boot_ranks.h"
 
+#include "topo/machine.h"
 #include "topo/pin.h"
 #include "topo/settings.h"
 #include "topo/topo.h"
@@ -191,6 +192,64 @@ static void test_pin(void **state)
     assert_non_null(strstr(line, "threads"));
 }
 
+#ifdef HCE_HAVE_HWLOC
+/* Two packages of two CPUs; an adapter hangs off the second. */
+static const char two_packages[] =
+    "<?xml version=\"1.0\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
+    "<topology version=\"2.0\">"
+#define SETS(_cpus, _nodes, _gp)                                              \
+    "cpuset=\"" _cpus "\" complete_cpuset=\"" _cpus "\" nodeset=\"" _nodes    \
+    "\" complete_nodeset=\"" _nodes "\" gp_index=\"" _gp "\""
+    "<object type=\"Machine\" os_index=\"0\" allowed_cpuset=\"0xf\" "
+    "allowed_nodeset=\"0x3\" " SETS("0xf", "0x3", "1") ">"
+    "<object type=\"Package\" os_index=\"0\" " SETS("0x3", "0x1", "2") ">"
+    "<object type=\"NUMANode\" os_index=\"0\" " SETS("0x3", "0x1", "3") "/>"
+    "<object type=\"PU\" os_index=\"0\" " SETS("0x1", "0x1", "4") "/>"
+    "<object type=\"PU\" os_index=\"1\" " SETS("0x2", "0x1", "5") "/>"
+    "</object>"
+    "<object type=\"Package\" os_index=\"1\" " SETS("0xc", "0x2", "6") ">"
+    "<object type=\"NUMANode\" os_index=\"1\" " SETS("0xc", "0x2", "7") "/>"
+    "<object type=\"PU\" os_index=\"2\" " SETS("0x4", "0x2", "8") "/>"
+    "<object type=\"PU\" os_index=\"3\" " SETS("0x8", "0x2", "9") "/>"
+    "<object type=\"Bridge\" gp_index=\"10\" bridge_type=\"0-1\" "
+    "depth=\"0\" bridge_pci=\"0000:[80-8f]\">"
+    "<object type=\"PCIDev\" gp_index=\"11\" pci_busid=\"0000:81:00.0\" "
+    "pci_type=\"0207 [15b3:1017] [15b3:0020] 00\" pci_link_speed=\"0.0\">"
+    "<object type=\"OSDev\" gp_index=\"12\" name=\"mlx5_0\" "
+    "osdev_type=\"3\"/>"
+    "</object></object></object></object></topology>";
+
+static void test_nic(void **state)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[256], name[32] = "";
+    cpu_set_t cpus, expected;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/two_packages.xml",
+             folder != NULL ? folder : "/tmp");
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(two_packages, file);
+    fclose(file);
+    setenv("HWLOC_XMLFILE", path, 1);
+    assert_true(hce_topo_machine_nic_cpus(&cpus, name, sizeof(name)));
+    unsetenv("HWLOC_XMLFILE");
+    unlink(path);
+    assert_string_equal(name, "mlx5_0");
+    CPU_ZERO(&expected);
+    CPU_SET(2, &expected);
+    CPU_SET(3, &expected);
+    assert_true(CPU_EQUAL(&cpus, &expected));
+}
+#else
+static void test_nic(void **state)
+{
+    print_message("built without hwloc\n");
+    skip();
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_mixed),     cmocka_unit_test(test_setting),
         cmocka_unit_test(test_namespace), cmocka_unit_test(test_cpu_lists),
         cmocka_unit_test(test_pin),       cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_nic),
     };
 
     ranks_setup();
