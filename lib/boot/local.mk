@@ -31,3 +31,5 @@ libhcecore_la_SOURCES += \
 	lib/boot/unique_id.h \
 	lib/boot/watch.c \
 	lib/boot/wire.h
+
+EXTRA_DIST += docs/WIRE.md

@@ -123,6 +123,43 @@ static void test_killed_in_call(void **state)
     }
 }
 
+/* Takes part in a split's exchanges, and is gone before it comes together:
+ * nobody there knows it yet, but the parent does. */
+static void killed_in_split_run(ranks_self_t *self)
+{
+    struct {
+        int32_t color, key;
+        uint64_t host_id;
+    } choice = {0, 0, 0}, choices[3];
+    uint8_t place[64] = {0}, places[3 * 64];
+    hce_boot_t *boot = NULL;
+
+    if (self->rank == 2) {
+        RANKS_CHECK(self, hce_boot_allgather(self->boot, &choice,
+                                             sizeof(choice), choices,
+                                             soon()) == HCE_OK);
+        RANKS_CHECK(self, hce_boot_allgather(self->boot, place,
+                                             sizeof(place), places,
+                                             soon()) == HCE_OK);
+        raise(SIGKILL);
+    }
+    RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, soon(), &boot) ==
+                          HCE_ERR_GONE);
+    RANKS_CHECK(self, boot == NULL);
+    news_check(self, HCE_ERR_GONE, 2, "rank 2 on ");
+}
+
+static void test_killed_in_split(void **state)
+{
+    ranks_spec_t spec = {.size = 3, .fn = killed_in_split_run};
+    pid_t pids[3];
+
+    ranks_fork(&spec, pids);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(ranks_reap(pids[r]), r != 2);
+    }
+}
+
 /* exit without a goodbye is no better than a crash. */
 static void exit_run(ranks_self_t *self)
 {
@@ -572,6 +609,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_killed_in_call),
+        cmocka_unit_test(test_killed_in_split),
         cmocka_unit_test(test_exit_without_goodbye),
         cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_unattached),

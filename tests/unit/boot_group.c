@@ -9,6 +9,8 @@
 
 #include "util/math.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -218,6 +220,60 @@ static void test_split_deep(void **state)
     assert_int_equal(ranks_processes(&spec), 0);
 }
 
+/* --- with an engine: another thread progresses all the while --- */
+
+typedef struct engine {
+    hce_boot_t *boot;
+    _Atomic bool is_over;
+    _Atomic uint64_t turns;
+} engine_t;
+
+static void *engine_main(void *arg)
+{
+    engine_t *engine = arg;
+
+    while (!engine->is_over) {
+        struct pollfd fd = {.fd = hce_boot_fd(engine->boot),
+                            .events = POLLIN};
+        hce_boot_report_t report = {.call = engine->turns++,
+                                    .waits_for = -1};
+
+        poll(&fd, 1, 20);
+        hce_boot_set_report(engine->boot, &report);
+        hce_boot_progress(engine->boot);
+        (void)hce_boot_next_ns(engine->boot);
+    }
+    return NULL;
+}
+
+static void engine_run(ranks_self_t *self)
+{
+    engine_t engine = {.boot = self->boot};
+    pthread_t thread;
+
+    RANKS_CHECK(self, pthread_create(&thread, NULL, engine_main, &engine) ==
+                          0);
+    for (int round = 0; round < 200; round++) {
+        allgather_check(self, round, 16);
+    }
+    split_many(self);
+    engine.is_over = true;
+    pthread_join(thread, NULL);
+}
+
+static void test_engine(void **state)
+{
+    uint64_t seed = 99;
+    ranks_spec_t spec = {.size = 4,
+                         .silence_ns = 40 * HCE_NS_PER_SEC,
+                         .fn = engine_run,
+                         .arg = &seed};
+
+    print_message("engine: seed %llu\n", (unsigned long long)seed);
+    assert_int_equal(ranks_threads(&spec), 0);
+    assert_int_equal(ranks_processes(&spec), 0);
+}
+
 static void test_threads(void **state)
 {
     static const int sizes[] = {1, 2, 3, 7, 16, 64};
@@ -245,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_engine),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_split_deep),
     };
