@@ -31,7 +31,8 @@ AS_IF([test "$enable_debug" != no],
     [AC_DEFINE([HCE_DEBUG], [1],
                [Define to 1 to verify every plan before it is run.])])
 AS_IF([test "$enable_asan" != no],
-    [_HCE_SANITIZER([address,undefined], [-fno-sanitize-recover=all])])
+    [_HCE_SANITIZER([address,undefined], [-fno-sanitize-recover=all])
+     TEST_ENVIRONMENT="LSAN_OPTIONS=suppressions=\$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0"])
 # UCX replaces madvise and others by calls of its own, which the thread
 # sanitizer sees in threads that it has not set up yet, and crashes.
 AS_IF([test "$enable_tsan" != no],

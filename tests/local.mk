@@ -22,7 +22,7 @@ include tests/job/local.mk
 include tests/build/local.mk
 include tests/cross/local.mk
 
-EXTRA_DIST += tests/runner tests/run_one
+EXTRA_DIST += tests/runner tests/run_one tests/lsan.supp
 # Seconds a test may take; those of LONG_TESTS ten times as many.
 LONG_TEST_LIMIT = $(TEST_LIMIT)0
 

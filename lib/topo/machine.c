@@ -18,6 +18,18 @@
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 
+/* Plugins of hwloc for devices that are not asked for here. They load whole
+ * stacks of drivers into the process, which stay there. */
+static void plugins_leave_out(hwloc_topology_t topology)
+{
+    static const char *const names[] = {"cuda", "gl",     "levelzero",
+                                        "nvml", "opencl", "rsmi"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        (void)hwloc_topology_set_components(
+            topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
+}
+
 /* Devices cost time, and some PCI back-ends never free what they found: they
  * are looked at only where they can matter. */
 static bool machine_open(bool with_devices, hwloc_topology_t *topology_p)
@@ -27,6 +39,7 @@ static bool machine_open(bool with_devices, hwloc_topology_t *topology_p)
     if (hwloc_topology_init(&topology) != 0) {
         return false;
     }
+    plugins_leave_out(topology);
     hwloc_topology_set_io_types_filter(
         topology, with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT :
                                  HWLOC_TYPE_FILTER_KEEP_NONE);
