@@ -70,8 +70,9 @@ bool hce_ce_ring_has_room(hce_ce_ring_end_t *end, size_t need)
     if (room(end, memory_order_acquire) >= need)
         return true;
     /* Either this sees the reader's newer tail, or the reader sees starved:
-     * both are sequentially consistent here and in hce_ce_ring_drain(). */
-    atomic_store(&end->ring->starved, 1);
+     * both are sequentially consistent here and in hce_ce_ring_drain(). Why
+     * both exchange: see hce_ce_seg_arm(). */
+    atomic_exchange(&end->ring->starved, 1);
     return room(end, memory_order_seq_cst) >= need;
 }
 
@@ -206,7 +207,7 @@ hce_status_t hce_ce_ring_drain(hce_ce_ring_end_t *end,
     }
     /* Sequentially consistent, with starved: see hce_ce_ring_has_room(). It
      * is also the release that hce_ce_ring_is_drained() pairs with. */
-    atomic_store(&ring->tail, end->here);
+    atomic_exchange(&ring->tail, end->here);
     *starved_p = atomic_load(&ring->starved) != 0 &&
                  atomic_exchange(&ring->starved, 0) != 0;
     return HCE_INPROGRESS;

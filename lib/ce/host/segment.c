@@ -221,8 +221,10 @@ uint64_t hce_ce_seg_events(const hce_ce_seg_t *seg)
 
 bool hce_ce_seg_arm(hce_ce_seg_t *seg, uint64_t seen)
 {
-    /* Both sequentially consistent: see hce_ce_seg_ring_bell(). */
-    atomic_store(&seg->head->sleeping, 1);
+    /* Both sequentially consistent: see hce_ce_seg_ring_bell(). An exchange,
+     * because qemu lets a load overtake an earlier store of aarch64, however
+     * strong both are, but not an earlier exchange; elsewhere the same. */
+    atomic_exchange(&seg->head->sleeping, 1);
     if (atomic_load(&seg->head->events) == seen)
         return true;
     hce_ce_seg_awake(seg);
