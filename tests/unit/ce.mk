@@ -33,5 +33,5 @@ tests_unit_ce_doorbell_LDADD = $(ce_ldadd)
 tests_unit_ce_doorbell_LDFLAGS = $(ce_ldflags)
 tests_unit_ce_faults_SOURCES = tests/unit/ce_faults.c $(ce_ranks_sources)
 tests_unit_ce_faults_LDADD = $(ce_ldadd)
-tests_unit_ce_faults_LDFLAGS = $(ce_ldflags)
+tests_unit_ce_faults_LDFLAGS = $(ce_ldflags) -Wl,--wrap=sendmsg
 endif

@@ -77,6 +77,11 @@ typedef struct start {
  * takes the place of hce_boot_allgather for the library as well. */
 static _Thread_local ranks_self_t *thread_self;
 
+ranks_self_t *ranks_current(void)
+{
+    return thread_self;
+}
+
 hce_status_t __real_hce_boot_allgather(hce_boot_t *boot, const void *in,
                                        size_t len, void *out,
                                        uint64_t deadline);

@@ -64,6 +64,9 @@ bool ranks_run(const ranks_spec_t *spec);
 void ranks_init(int argc, char **argv);
 uint64_t ranks_seed(void);
 
+/* The rank of this thread, or NULL. */
+ranks_self_t *ranks_current(void);
+
 hce_status_t ranks_open(ranks_self_t *self);
 
 /* Progresses and sleeps as an engine does, until done(arg) is true. */

@@ -31,6 +31,7 @@
 #define RETRY_MS      5 /* a full backlog, or too many descriptors in flight */
 #define NAP_MS        1000 /* longest sleep, so that a deadline is kept */
 #define GRACE_MS      50
+#define RETRIES_MAX   200 /* of links that break at once */
 
 /* State of one exchange. */
 typedef struct run {
@@ -40,6 +41,7 @@ typedef struct run {
     int strangers[STRANGERS_MAX]; /* oldest first */
     int num_strangers;
     bool must_retry; /* nothing to poll for */
+    int num_retries;
     struct pollfd *polls;
 } run_t;
 
@@ -234,6 +236,24 @@ static hce_status_t connect_turn(run_t *run, int lrank)
                        run->ce->rank, peer->rank, strerror(error));
 }
 
+/* A listener may have taken this rank for one of many strangers who say
+ * nothing, and dropped it before its hello came: connects again. If the peer
+ * has given up, that is refused. */
+static hce_status_t link_broken(run_t *run, int lrank, const char *why)
+{
+    hce_ce_peer_t *peer = &run->ce->peers[lrank];
+
+    if (run->names == NULL || lrank > run->ce->lrank ||
+        !run->exchange->in[lrank].is_due || run->num_retries == RETRIES_MAX)
+        return peer_lost(run, lrank, why);
+    run->num_retries++;
+    run->must_retry = true;
+    run->exchange->out[lrank].is_due = true;
+    close(peer->link);
+    peer->link = -1;
+    return HCE_OK;
+}
+
 static hce_status_t send_turn(run_t *run, int lrank)
 {
     hce_ce_parcel_t *parcel = &run->exchange->out[lrank];
@@ -246,7 +266,7 @@ static hce_status_t send_turn(run_t *run, int lrank)
     if (status == HCE_INPROGRESS)
         run->must_retry = true;
     else if (status != HCE_OK)
-        return peer_lost(run, lrank, strerror(errno));
+        return link_broken(run, lrank, strerror(errno));
     else
         parcel->is_due = false;
     return HCE_OK;
@@ -263,7 +283,7 @@ static hce_status_t recv_turn(run_t *run, int lrank)
     if (status == HCE_INPROGRESS)
         return HCE_OK;
     if (status != HCE_OK)
-        return peer_lost(run, lrank, "it has been closed");
+        return link_broken(run, lrank, "it has been closed");
     run->exchange->in[lrank] = parcel;
     if (msg.rank != peer->rank ||
         !hce_ce_link_msg_is_valid(&msg, hce_boot_secret(run->ce->boot),
@@ -286,7 +306,7 @@ static hce_status_t peer_turn(run_t *run, int lrank)
         return status;
     if (exchange->out[lrank].is_due)
         status = send_turn(run, lrank);
-    if (status == HCE_OK && exchange->in[lrank].is_due)
+    if (status == HCE_OK && exchange->in[lrank].is_due && peer->link >= 0)
         status = recv_turn(run, lrank);
     return status;
 }
