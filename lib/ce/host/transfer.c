@@ -214,7 +214,8 @@ void hce_ce_disallow(hce_ce_t *ce, const void *addr, size_t len)
             break;
     }
     assert(i < ce->num_ranges);
-    ce->ranges[i] = ce->ranges[--ce->num_ranges];
+    if (i < ce->num_ranges)
+        ce->ranges[i] = ce->ranges[--ce->num_ranges];
 }
 
 static hce_status_t ring_progress(hce_ce_t *ce, hce_ce_peer_t *peer)
