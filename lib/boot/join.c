@@ -50,7 +50,7 @@ typedef struct attempt {
     int refusals; /* nobody listened, so many times in a row */
     hce_boot_hello_t hello;
     hce_boot_challenge_t challenge;
-    char why[160]; /* how it ended last */
+    char why[192]; /* how it ended last */
 } attempt_t;
 
 typedef struct join {
