@@ -52,7 +52,9 @@ typedef struct hce_boot_params {
 typedef void (*hce_boot_news_cb_t)(void *arg, const hce_boot_news_t *news);
 
 /* On failure the error has been logged with all that was tried and why it
- * failed. Ranks that got as far as connecting fail together. */
+ * failed. Ranks that got as far as connecting fail together. With env and
+ * pmix the n-th call of one rank meets the n-th of the others: calls of one
+ * process must begin in the same order on all ranks. */
 hce_status_t hce_boot_create(const hce_boot_params_t *params,
                              hce_boot_t **boot_p);
 void hce_boot_destroy(hce_boot_t *boot); /* after goodbye, or abruptly */
@@ -82,7 +84,9 @@ hce_status_t hce_boot_split(hce_boot_t *boot, int color, int key,
 void hce_boot_set_news_cb(hce_boot_t *boot, hce_boot_news_cb_t cb, void *arg);
 
 /* Reads and answers what has come, sends heartbeats that are due, detects
- * gone and silent ranks. Never blocks. */
+ * gone and silent ranks. Never blocks. Whoever has called it once must go on
+ * to call it when hce_boot_fd is readable and at hce_boot_next_ns: from then
+ * on the others take its silence for a fault. */
 void hce_boot_progress(hce_boot_t *boot);
 /* Readable when hce_boot_progress has something to do (an epoll fd). */
 int hce_boot_fd(const hce_boot_t *boot);
@@ -98,12 +102,15 @@ void hce_boot_set_report(hce_boot_t *boot, const hce_boot_report_t *report);
 void hce_boot_stuck(hce_boot_t *boot, uint64_t call, int waits_for,
                     const char *text);
 
-/* Ends the group for all ranks, this one included (its callback comes too).
- * The first news wins everywhere. Any thread. */
+/* Ends the group for all ranks, this one included (its callback comes too,
+ * from here or from a later progress). The first news wins everywhere: the
+ * callback may blame another rank. Any thread. */
 void hce_boot_abort(hce_boot_t *boot, const hce_boot_news_t *news);
 
 /* Orderly end: tells the others that this rank leaves, and waits until all
- * have left or left_ns has passed. A rank that said goodbye is not "gone". */
+ * have left or left_ns has passed. A rank that said goodbye is not "gone". The
+ * watch over the group ends when rank 0 has left. After news it only waits
+ * until these are sent. */
 void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns);
 
 /* In the child after fork: closes descriptors, touches nothing else. */

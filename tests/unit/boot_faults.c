@@ -239,6 +239,51 @@ static void test_stopped(void **state)
     }
 }
 
+/* All stand still, as when a machine is suspended: nobody is to blame for
+ * what nobody could hear. */
+static void suspended_run(ranks_self_t *self)
+{
+    stop_t *stop = self->arg;
+
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
+    stop->shared->attached++;
+    while (stop->shared->informed == 0 && self->failures == 0) {
+        RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 20));
+    }
+    RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
+}
+
+static void test_suspended(void **state)
+{
+    stop_t stop = {.victim = -1};
+    ranks_spec_t spec = {.size = 3,
+                         .silence_ns = HCE_NS_PER_SEC,
+                         .fn = suspended_run,
+                         .arg = &stop};
+    pid_t pids[3];
+
+    stop.shared = mmap(NULL, sizeof(*stop.shared), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(stop.shared, MAP_FAILED);
+    ranks_fork(&spec, pids);
+    atomic_await(&stop.shared->attached, 3);
+    for (int r = 0; r < 3; r++) {
+        kill(pids[r], SIGSTOP);
+    }
+    usleep(1500000); /* longer than the silence that is allowed */
+    for (int r = 0; r < 3; r++) {
+        kill(pids[r], SIGCONT);
+    }
+    stop.shared->informed = 1;
+    for (int r = 0; r < 3; r++) {
+        assert_true(ranks_reap(pids[r]));
+    }
+    munmap(stop.shared, sizeof(*stop.shared));
+}
+
 /* Without a first hce_boot_progress nobody watches a rank. */
 static void unattached_run(ranks_self_t *self)
 {
@@ -612,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_killed_in_split),
         cmocka_unit_test(test_exit_without_goodbye),
         cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_suspended),
         cmocka_unit_test(test_unattached),
         cmocka_unit_test(test_stuck),
         cmocka_unit_test(test_abort),
