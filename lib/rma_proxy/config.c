@@ -54,7 +54,8 @@ static const hce_config_field_t fields[] = {
              "knows no puts of its own.",
      .type = HCE_CONFIG_ENUM,
      .value = &hce_proxy_settings.ucx_put,
-     .choices = ucx_put_choices},
+     .choices = ucx_put_choices,
+     .collective = 1},
 };
 
 const hce_config_table_t hce_rma_proxy_config =

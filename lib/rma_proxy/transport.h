@@ -36,8 +36,10 @@ typedef struct hce_transport_req {
     hce_status_t status; /* first error of any of them */
 } hce_transport_req_t;
 
-/* status is HCE_ERR_GONE where the network says that the peer's process
- * ended, else HCE_ERR_TRANSPORT; text is for people. */
+/* Once a peer. status is HCE_ERR_GONE where the network says that the peer's
+ * process ended, else HCE_ERR_TRANSPORT; text is for people. A peer that
+ * closes in good order is no error, but where the network loses its goodbye
+ * it looks like one that ended. */
 typedef void (*hce_transport_error_cb_t)(void *arg, int peer,
                                          hce_status_t status,
                                          const char *text);
@@ -56,7 +58,7 @@ typedef struct hce_transport_params {
 
 typedef struct hce_transport_attr {
     int contexts;        /* opened */
-    uint32_t segment;    /* best bytes of one put */
+    uint32_t segment;    /* most bytes of one put */
     uint32_t depth;      /* best puts in flight on one (peer, context) */
 } hce_transport_attr_t;
 
@@ -88,7 +90,8 @@ typedef struct hce_transport_ops {
                                const void *key, size_t len,
                                hce_transport_key_t **key_p);
     void (*key_destroy)(hce_transport_key_t *key);
-    /* HCE_OK: started (req->pending raised) or already ended. */
+    /* len is at most the segment. HCE_OK: started (req->pending raised) or
+     * already ended. */
     hce_status_t (*put)(hce_transport_t *transport, int peer, int context,
                         const void *src, hce_transport_mem_t *mem, size_t len,
                         uint64_t remote_addr, hce_transport_key_t *key,
@@ -107,7 +110,8 @@ typedef struct hce_transport_ops {
     int (*fds)(hce_transport_t *transport, int *fds);
     /* Before sleeping on the fds: false if there is work (do not sleep). */
     bool (*arm)(hce_transport_t *transport);
-    /* Start, then test: everything posted so far is at its target. */
+    /* Start, then test: everything posted so far is at its target. An error
+     * where a peer has failed (not: left), once the others are through. */
     hce_status_t (*flush)(hce_transport_t *transport); /* HCE_INPROGRESS */
     /* In the child after fork: close descriptors, touch nothing else. */
     void (*forked)(hce_transport_t *transport);

@@ -1,19 +1,55 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# What every transport must do is one suite, built once for each way to run
+# it: NAME, transport, environment.
 if HAVE_CMOCKA
-rma_proxy_tests = tests/unit/rma_proxy_transport_loop \
-	tests/unit/rma_proxy_transport_ucx
+rma_proxy_ldadd = libhcecore.la $(CMOCKA_LIBS)
+rma_proxy_world = tests/unit/rma_proxy_world.c tests/unit/rma_proxy_world.h
+rma_proxy_transport = tests/unit/rma_proxy_transport.c $(rma_proxy_world)
+rma_proxy_failure = tests/unit/rma_proxy_failure.c $(rma_proxy_world)
+
+rma_proxy_loop = $(AM_CPPFLAGS) -DTEST_TRANSPORT='"loop"'
+rma_proxy_ucx = $(AM_CPPFLAGS) -DTEST_TRANSPORT='"ucx"'
+
+rma_proxy_tests = \
+	tests/unit/rma_proxy_transport_loop \
+	tests/unit/rma_proxy_transport_loop_faults \
+	tests/unit/rma_proxy_transport_ucx \
+	tests/unit/rma_proxy_transport_ucx_shm \
+	tests/unit/rma_proxy_failure_loop \
+	tests/unit/rma_proxy_failure_ucx \
+	tests/unit/rma_proxy_loop
 check_PROGRAMS += $(rma_proxy_tests)
 TESTS += $(rma_proxy_tests)
 
-# One suite for all transports: built once for each.
-rma_proxy_transport_sources = tests/unit/rma_proxy_transport.c \
-	tests/unit/rma_proxy_world.c tests/unit/rma_proxy_world.h
-tests_unit_rma_proxy_transport_loop_SOURCES = $(rma_proxy_transport_sources)
-tests_unit_rma_proxy_transport_loop_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DTEST_TRANSPORT='"loop"'
-tests_unit_rma_proxy_transport_loop_LDADD = libhcecore.la $(CMOCKA_LIBS)
-tests_unit_rma_proxy_transport_ucx_SOURCES = $(rma_proxy_transport_sources)
-tests_unit_rma_proxy_transport_ucx_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DTEST_TRANSPORT='"ucx"'
-tests_unit_rma_proxy_transport_ucx_LDADD = libhcecore.la $(CMOCKA_LIBS)
+tests_unit_rma_proxy_transport_loop_SOURCES = $(rma_proxy_transport)
+tests_unit_rma_proxy_transport_loop_CPPFLAGS = $(rma_proxy_loop)
+tests_unit_rma_proxy_transport_loop_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_transport_loop_faults_SOURCES = $(rma_proxy_transport)
+tests_unit_rma_proxy_transport_loop_faults_CPPFLAGS = $(rma_proxy_loop) \
+	-DTEST_ENV='"HCE_LOOP_FAULTS=delay=10,reorder=30,refuse=20,pieces=30,twice=10"'
+tests_unit_rma_proxy_transport_loop_faults_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_transport_ucx_SOURCES = $(rma_proxy_transport)
+tests_unit_rma_proxy_transport_ucx_CPPFLAGS = $(rma_proxy_ucx)
+tests_unit_rma_proxy_transport_ucx_LDADD = $(rma_proxy_ldadd)
+
+# Puts that land by themselves, as on RDMA: they wake nobody.
+tests_unit_rma_proxy_transport_ucx_shm_SOURCES = $(rma_proxy_transport)
+tests_unit_rma_proxy_transport_ucx_shm_CPPFLAGS = $(rma_proxy_ucx) \
+	-DTEST_ENV='"UCX_TLS=posix,self UCX_POSIX_ERROR_HANDLING=y"'
+tests_unit_rma_proxy_transport_ucx_shm_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_failure_loop_SOURCES = $(rma_proxy_failure)
+tests_unit_rma_proxy_failure_loop_CPPFLAGS = $(rma_proxy_loop)
+tests_unit_rma_proxy_failure_loop_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_failure_ucx_SOURCES = $(rma_proxy_failure)
+tests_unit_rma_proxy_failure_ucx_CPPFLAGS = $(rma_proxy_ucx)
+tests_unit_rma_proxy_failure_ucx_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_loop_SOURCES = tests/unit/rma_proxy_loop.c \
+	$(rma_proxy_world)
+tests_unit_rma_proxy_loop_CPPFLAGS = $(rma_proxy_loop)
+tests_unit_rma_proxy_loop_LDADD = $(rma_proxy_ldadd)
 endif

@@ -6,18 +6,12 @@
  */
 #include "config.h"
 
-#include "rma_proxy/proxy.h"
 #include "rma_proxy_world.h"
-#include "util/clock.h"
-#include "util/math.h"
 
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -43,7 +37,7 @@ static void puts_body(world_rank_t *self)
                                   4095, 4097,  65535, 65537, 131075,
                                   300007};
     size_t at = 13;
-    char *src = malloc(WORLD_BUF);
+    char *src = self->src;
 
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         for (int k = 1; k < self->size; k++) {
@@ -74,7 +68,6 @@ static void puts_body(world_rank_t *self)
             dst += lens[i] + 5;
         }
     }
-    free(src);
     world_barrier(self);
 }
 
@@ -105,7 +98,7 @@ static void order_send(world_rank_t *self, int peer, int context, char *src,
 static void order_body(world_rank_t *self)
 {
     int contexts = self->world->contexts;
-    char *src = malloc(ORDER_LEN);
+    char *src = self->src;
     int peer = (self->rank + 1) % self->size;
     int writer = (self->rank + self->size - 1) % self->size;
 
@@ -123,7 +116,6 @@ static void order_body(world_rank_t *self)
                                    ORDER_LEN, writer, round));
         world_signal(self, writer, 0, 7, round + 1);
     }
-    free(src);
     world_barrier(self);
 }
 
@@ -151,6 +143,7 @@ static void pressure_send(world_rank_t *self, const char *src)
             atomic_store(go, 1);
         (void)self->ops->progress(self->t);
     }
+    WORLD_CHECK(self, tries > PRESSURE_POSTS); /* some were refused */
     atomic_store(go, 1);
     world_signal(self, 1, 0, 0, 1);
     world_wait_req(self, &req);
@@ -160,18 +153,18 @@ static void pressure_send(world_rank_t *self, const char *src)
 static void pressure_body(world_rank_t *self)
 {
     size_t len = 999983 + PRESSURE_LEN;
-    char *src = malloc(len);
+    char *src = self->src;
 
     world_fill(src, len, 0, 5);
     if (self->rank == 0) {
         pressure_send(self, src);
     } else {
-        while (!atomic_load(&self->world->shared->flags[0]))
-            sched_yield();
+        self->quiet = true;
+        world_wait_flag(self, 0, 1);
+        self->quiet = false;
         world_wait(self, 0, 0, 1, false);
         WORLD_CHECK(self, world_is(world_local(self, 0), 999983, 0, 5));
     }
-    free(src);
     world_barrier(self);
 }
 
@@ -246,27 +239,21 @@ static double cpu_seconds(clockid_t clock)
 static void idle_body(world_rank_t *self)
 {
     struct timespec pause = {.tv_nsec = 400000000};
+    int peer = 1 - self->rank;
     double wall, cpu;
 
-    for (int peer = 0; peer < self->size; peer++) {
-        if (peer != self->rank)
-            world_signal(self, peer, 0, 1, 1);
-    }
-    for (int peer = 0; peer < self->size; peer++) {
-        if (peer != self->rank)
-            world_wait(self, peer, 1, 1, true);
-    }
+    world_signal(self, peer, 0, 0, 1);
+    world_wait(self, peer, 0, 1, false);
     world_flush(self);
     world_barrier(self);
     wall = cpu_seconds(CLOCK_MONOTONIC);
     cpu = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
     if (self->rank == 0) {
         nanosleep(&pause, NULL);
-        for (int peer = 1; peer < self->size; peer++)
-            world_signal(self, peer, 0, 0, 1);
+        world_signal(self, peer, 0, 0, 2);
         world_flush(self);
     } else {
-        world_wait(self, 0, 0, 1, true);
+        world_wait(self, peer, 0, 2, true);
         wall = cpu_seconds(CLOCK_MONOTONIC) - wall;
         cpu = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
         WORLD_CHECK(self, cpu < wall / 2);
@@ -279,7 +266,7 @@ static void flush_body(world_rank_t *self)
 {
     _Atomic int *flag = &self->world->shared->flags[0];
     size_t len = 500009;
-    char *src = malloc(len);
+    char *src = self->src;
     hce_transport_req_t req = {0};
 
     world_fill(src, len, 0, 3);
@@ -289,12 +276,10 @@ static void flush_body(world_rank_t *self)
         atomic_store(flag, 1);
         world_wait_req(self, &req);
     } else if (self->rank == 1) {
-        while (!atomic_load(flag))
-            (void)self->ops->progress(self->t);
+        world_wait_flag(self, 0, 1);
         WORLD_CHECK(self, world_is(world_local(self, 0), len, 0, 3));
     }
     world_flush(self);
-    free(src);
     world_barrier(self);
 }
 
@@ -341,21 +326,7 @@ int main(void)
         BOTH(puts), BOTH(order),   BOTH(contexts), BOTH(pressure),
         BOTH(wake), BOTH(message), BOTH(idle),     BOTH(flush),
     };
-    const hce_config_table_t *const tables[] = {&hce_rma_proxy_config, NULL};
-    const char *why;
 
-    /* All traffic stays on this machine. */
-    setenv("UCX_NET_DEVICES", "lo", 0);
-    if (hce_config_init(tables) != HCE_OK)
-        return 1;
-    for (int i = 0; hce_transports[i] != NULL; i++) {
-        if (strcmp(hce_transports[i]->name, TEST_TRANSPORT) == 0)
-            ops = hce_transports[i];
-    }
-    why = ops == NULL ? "not built in" : ops->unusable();
-    if (why != NULL) {
-        printf("skipped: %s is %s\n", TEST_TRANSPORT, why);
-        return 77;
-    }
+    ops = world_transport();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,9 @@
 
 #include "rma_proxy_world.h"
 
+#include "rma_proxy/proxy.h"
 #include "util/clock.h"
+#include "util/math.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -21,7 +23,41 @@
 #include <signal.h>
 #include <unistd.h>
 
-static const uint8_t secret[16] = "world of tests.";
+#ifndef TEST_ENV
+#define TEST_ENV ""
+#endif
+
+const uint8_t world_secret[16] = "world of tests.";
+
+const hce_transport_ops_t *world_transport(void)
+{
+    const hce_config_table_t *const tables[] = {&hce_rma_proxy_config, NULL};
+    const hce_transport_ops_t *ops = NULL;
+    static char env[] = TEST_ENV;
+    char *item, *save;
+    const char *why = "not built in";
+
+    /* All traffic stays on this machine. */
+    setenv("UCX_NET_DEVICES", "lo", 0);
+    for (item = strtok_r(env, " ", &save); item != NULL;
+         item = strtok_r(NULL, " ", &save)) {
+        printf("# %s\n", item);
+        putenv(item);
+    }
+    if (hce_config_init(tables) != HCE_OK)
+        exit(1);
+    for (int i = 0; hce_transports[i] != NULL; i++) {
+        if (strcmp(hce_transports[i]->name, TEST_TRANSPORT) == 0)
+            ops = hce_transports[i];
+    }
+    if (ops != NULL)
+        why = ops->unusable();
+    if (why != NULL) {
+        printf("skipped: %s is %s\n", TEST_TRANSPORT, why);
+        exit(77);
+    }
+    return ops;
+}
 
 void world_fail(world_rank_t *self, const char *file, int line,
                 const char *text)
@@ -48,11 +84,12 @@ static void on_error(void *arg, int peer, hce_status_t status,
 /* One turn of any waiting loop; fails when another rank has, or in the end. */
 static void turn(world_rank_t *self, uint64_t deadline, const char *what)
 {
-    if (!self->quiet)
+    if (!self->quiet && self->t != NULL)
         (void)self->ops->progress(self->t);
     if (atomic_load(&self->world->shared->failed))
         longjmp(self->failure, 1);
-    WORLD_CHECK(self, deadline > hce_clock_ns() || !what);
+    if (hce_clock_ns() > deadline)
+        world_fail(self, __FILE__, __LINE__, what);
     sched_yield();
 }
 
@@ -69,7 +106,7 @@ void world_barrier(world_rank_t *self)
 
     atomic_fetch_add(arrived, 1);
     while (atomic_load(arrived) < want)
-        turn(self, end, "barrier");
+        turn(self, end, "waits for ever for a barrier");
 }
 
 size_t world_share(const world_rank_t *self)
@@ -88,20 +125,33 @@ char *world_local(world_rank_t *self, int writer)
     return self->buf + world_share(self) * (size_t)writer;
 }
 
+hce_status_t world_try_put(world_rank_t *self, int peer, int context,
+                           const void *src, size_t len, uint64_t remote,
+                           hce_transport_req_t *req)
+{
+    return self->ops->put(self->t, peer, context, src, self->mem, len, remote,
+                          self->keys[peer], req);
+}
+
 void world_put(world_rank_t *self, int peer, int context, const void *src,
                size_t len, uint64_t remote, hce_transport_req_t *req)
 {
     uint64_t end = limit();
     hce_status_t status;
+    size_t done = 0;
 
-    for (;;) {
-        status = self->ops->put(self->t, peer, context, src, self->mem, len,
-                                remote, self->keys[peer], req);
-        if (status != HCE_ERR_NO_RESOURCE)
-            break;
-        turn(self, end, "put");
+    while (done < len) {
+        size_t part = hce_min(len - done, self->segment);
+
+        status = world_try_put(self, peer, context, (const char *)src + done,
+                               part, remote + done, req);
+        if (status == HCE_ERR_NO_RESOURCE) {
+            turn(self, end, "a put that is refused for ever");
+            continue;
+        }
+        WORLD_CHECK(self, status == HCE_OK);
+        done += part;
     }
-    WORLD_CHECK(self, status == HCE_OK);
 }
 
 void world_signal(world_rank_t *self, int peer, int context, int slot,
@@ -115,7 +165,7 @@ void world_signal(world_rank_t *self, int peer, int context, int slot,
         status = self->ops->signal(self->t, peer, context, word, value);
         if (status != HCE_ERR_NO_RESOURCE)
             break;
-        turn(self, end, "signal");
+        turn(self, end, "a signal that is refused for ever");
     }
     WORLD_CHECK(self, status == HCE_OK);
 }
@@ -132,7 +182,7 @@ void world_message(world_rank_t *self, int peer, uint64_t offset,
                                     value);
         if (status != HCE_ERR_NO_RESOURCE)
             break;
-        turn(self, end, "message");
+        turn(self, end, "a message that is refused for ever");
     }
     WORLD_CHECK(self, status == HCE_OK);
 }
@@ -166,7 +216,7 @@ void world_wait(world_rank_t *self, int writer, int slot, uint64_t value,
         if (sleep)
             nap(self);
         else
-            turn(self, end, "word");
+            turn(self, end, "waits for ever for a word");
     }
 }
 
@@ -175,7 +225,15 @@ void world_wait_req(world_rank_t *self, const hce_transport_req_t *req)
     uint64_t end = limit();
 
     while (req->pending > 0)
-        turn(self, end, "request");
+        turn(self, end, "waits for ever for a request");
+}
+
+void world_wait_flag(world_rank_t *self, int flag, int value)
+{
+    uint64_t end = limit();
+
+    while (atomic_load(&self->world->shared->flags[flag]) < value)
+        turn(self, end, "waits for ever for a flag");
 }
 
 void world_wait_error(world_rank_t *self)
@@ -183,7 +241,7 @@ void world_wait_error(world_rank_t *self)
     uint64_t end = limit();
 
     while (self->errors == 0)
-        turn(self, end, "error callback");
+        turn(self, end, "waits for ever for a error callback");
 }
 
 void world_flush(world_rank_t *self)
@@ -192,7 +250,7 @@ void world_flush(world_rank_t *self)
     hce_status_t status;
 
     while ((status = self->ops->flush(self->t)) == HCE_INPROGRESS)
-        turn(self, end, "flush");
+        turn(self, end, "waits for ever for a flush");
     WORLD_CHECK(self, status == HCE_OK);
 }
 
@@ -223,21 +281,26 @@ bool world_is(const void *buf, size_t len, int rank, uint64_t iteration)
 static void rank_open(world_rank_t *self)
 {
     world_t *world = self->world;
-    size_t words = (size_t)world->size * WORLD_WORDS;
+    int size = world->size + world->phantoms;
     hce_transport_params_t params = {
         .rank = self->rank,
-        .size = world->size,
+        .size = size,
         .contexts = world->contexts,
-        .secret = secret,
+        .secret = world_secret,
         .inbox = self->inbox,
-        .inbox_words = (uint32_t)words,
+        .inbox_words = (uint32_t)(size * WORLD_WORDS),
         .mail = self->mail,
-        .mail_size = (size_t)world->size * WORLD_MAIL,
+        .mail_size = (size_t)size * WORLD_MAIL,
         .error_cb = on_error,
         .error_arg = self,
     };
 
+    hce_transport_attr_t attr;
+
     WORLD_CHECK(self, self->ops->open(&params, &self->t) == HCE_OK);
+    self->ops->query(self->t, &attr);
+    WORLD_CHECK(self, attr.contexts == world->contexts);
+    self->segment = attr.segment;
 }
 
 static void rank_connect(world_rank_t *self)
@@ -251,8 +314,8 @@ static void rank_connect(world_rank_t *self)
     memcpy(shared->addr[self->rank], addr, len);
     shared->addr_len[self->rank] = len;
     free(addr);
-    WORLD_CHECK(self, self->ops->mem_register(self->t, self->buf, WORLD_BUF,
-                                              &self->mem) == HCE_OK);
+    WORLD_CHECK(self, self->ops->mem_register(self->t, self->buf,
+                                              2 * WORLD_BUF, &self->mem) == HCE_OK);
     WORLD_CHECK(self, self->ops->mem_pack(self->mem, shared->key[self->rank],
                                           &shared->key_len[self->rank]) ==
                           HCE_OK);
@@ -273,16 +336,23 @@ static void rank_connect(world_rank_t *self)
     world_barrier(self);
 }
 
-static void rank_close(world_rank_t *self)
+void world_close(world_rank_t *self)
 {
     for (int i = 0; i < self->size; i++) {
         if (self->keys[i] != NULL)
             self->ops->key_destroy(self->keys[i]);
+        self->keys[i] = NULL;
     }
     if (self->mem != NULL)
         self->ops->mem_deregister(self->t, self->mem);
+    self->mem = NULL;
     if (self->t != NULL)
         self->ops->close(self->t);
+    self->t = NULL;
+}
+
+static void rank_free(world_rank_t *self)
+{
     free(self->inbox);
     free(self->mail);
     free(self->buf);
@@ -291,17 +361,19 @@ static void rank_close(world_rank_t *self)
 static void *rank_main(void *arg)
 {
     world_rank_t *self = arg;
+    int size = self->size + self->world->phantoms;
 
-    self->inbox = calloc((size_t)self->size * WORLD_WORDS,
-                         sizeof(*self->inbox));
-    self->mail = calloc((size_t)self->size, WORLD_MAIL);
-    self->buf = calloc(1, WORLD_BUF);
+    self->inbox = calloc((size_t)size * WORLD_WORDS, sizeof(*self->inbox));
+    self->mail = calloc((size_t)size, WORLD_MAIL);
+    self->buf = calloc(2, WORLD_BUF);
+    self->src = self->buf + WORLD_BUF;
     if (setjmp(self->failure) == 0) {
         rank_open(self);
         rank_connect(self);
         self->world->body(self);
     }
-    rank_close(self);
+    world_close(self);
+    rank_free(self);
     return NULL;
 }
 

@@ -240,7 +240,7 @@ static loop_step_t frame_end(loop_t *loop, loop_in_t *in)
         in_fail(loop, in, HCE_ERR_TRANSPORT, "the connection broke");
         return STEP_END;
     case LOOP_BYE:
-        in->bye = true;
+        loop->left[in->peer] = true;
         return STEP_AGAIN;
     default:
         in_refuse(loop, in, "unknown frame");
@@ -315,14 +315,15 @@ static loop_step_t in_end(loop_t *loop, loop_in_t *in, ssize_t len)
 {
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
         return STEP_EMPTY;
-    if (in->peer < 0 || in->bye)
+    if (in->peer >= 0)
+        hce_loop_out_ask(loop, in->peer);
+    if (in->peer < 0)
         hce_loop_in_close(loop, in);
-    else if (len < 0)
-        in_fail(loop, in, HCE_ERR_GONE, strerror(errno));
-    else if (in->in_payload || in->len > in->pos)
-        in_fail(loop, in, HCE_ERR_TRANSPORT, "closed inside a transfer");
     else
-        in_fail(loop, in, HCE_ERR_GONE, "its process ended");
+        in_fail(loop, in, HCE_ERR_GONE,
+                in->in_payload || in->len > in->pos
+                    ? "its process ended inside a transfer"
+                    : "its process ended");
     return STEP_END;
 }
 

@@ -40,7 +40,7 @@ static size_t num_outs(const loop_t *loop)
 void hce_loop_report(loop_t *loop, int peer, hce_status_t status,
                      const char *text)
 {
-    if (loop->reported[peer])
+    if (loop->reported[peer] || loop->left[peer])
         return;
     loop->reported[peer] = true;
     hce_log(DEBUG, PROXY, "loop: rank %d: %s", peer, text);
@@ -121,6 +121,7 @@ static void loop_free(loop_t *loop)
     free(loop->ins);
     free(loop->outs);
     free(loop->reported);
+    free(loop->left);
     free(loop);
 }
 
@@ -139,7 +140,8 @@ static hce_status_t loop_open(const hce_transport_params_t *params,
     hce_regions_init(&loop->regions);
     loop->outs = calloc(num_outs(loop), sizeof(*loop->outs));
     loop->reported = calloc((size_t)params->size, sizeof(bool));
-    if (loop->outs == NULL || loop->reported == NULL)
+    loop->left = calloc((size_t)params->size, sizeof(bool));
+    if (loop->outs == NULL || loop->reported == NULL || loop->left == NULL)
         goto err_free;
     status = hce_loop_faults_init(&loop->faults, params->rank);
     if (status != HCE_OK)
@@ -172,15 +174,21 @@ static void loop_close(hce_transport_t *transport)
 {
     loop_t *loop = loop_of(transport);
 
+    /* Those in the backlog think that they are connected. */
+    while (hce_loop_in_accept(loop))
+        ;
+    /* First where there is always room for it: a peer that finds the other
+     * direction cut off looks here for the reason. */
+    for (uint32_t i = 0; i < loop->num_ins; i++) {
+        if (loop->ins[i]->socket.fd >= 0)
+            hce_loop_send_now(loop->ins[i]->socket.fd, LOOP_BYE, 0);
+    }
     for (size_t i = 0; i < num_outs(loop); i++) {
         if (loop->outs[i] != NULL)
             hce_loop_out_destroy(loop, loop->outs[i]);
     }
-    for (uint32_t i = 0; i < loop->num_ins; i++) {
-        if (loop->ins[i]->socket.fd >= 0 && loop->ins[i]->peer >= 0)
-            hce_loop_send_now(loop->ins[i]->socket.fd, LOOP_BYE, 0);
+    for (uint32_t i = 0; i < loop->num_ins; i++)
         hce_loop_in_close(loop, loop->ins[i]);
-    }
     hce_loop_in_sweep(loop);
     close(loop->listener.fd);
     close(loop->epoll);
@@ -391,7 +399,7 @@ static hce_status_t flush_start(loop_t *loop)
 }
 
 /* A failed endpoint has lost what was on it: the flush ends with an error,
- * once the others are through. */
+ * once the others are through. A peer that has left wants nothing more. */
 static hce_status_t loop_flush(hce_transport_t *transport)
 {
     loop_t *loop = loop_of(transport);
@@ -402,7 +410,7 @@ static hce_status_t loop_flush(hce_transport_t *transport)
     for (size_t i = 0; i < num_outs(loop); i++) {
         const loop_out_t *out = loop->outs[i];
 
-        if (out == NULL)
+        if (out == NULL || (out->status != HCE_OK && loop->left[out->peer]))
             continue;
         if (out->status != HCE_OK)
             status = out->status;

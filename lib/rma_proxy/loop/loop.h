@@ -101,7 +101,6 @@ typedef struct loop_in {
     loop_socket_t socket;
     int peer; /* -1 until its hello was right */
     int context;
-    bool bye;
     bool in_payload;
     loop_frame_t frame;
     uint64_t done;  /* payload bytes placed */
@@ -131,6 +130,7 @@ typedef struct loop {
     loop_in_t **ins;
     uint32_t num_ins, max_ins, num_strangers;
     bool *reported; /* [size] error_cb has been called */
+    bool *left;     /* [size] said goodbye: its end is no error */
     bool flushing;
     bool full_warned;
     loop_faults_t faults;
@@ -162,6 +162,8 @@ hce_status_t hce_loop_out_post(loop_t *loop, loop_out_t *out,
                                const loop_entry_t *entry);
 bool hce_loop_out_write(loop_t *loop, loop_out_t *out);
 bool hce_loop_out_read(loop_t *loop, loop_out_t *out);
+/* Reads what peer has answered, to find out whether it said goodbye. */
+void hce_loop_out_ask(loop_t *loop, int peer);
 void hce_loop_out_fail(loop_t *loop, loop_out_t *out, hce_status_t status,
                        const char *text);
 /* Writes a frame without data if all of it fits now. */

@@ -379,11 +379,8 @@ static void answer_handle(loop_t *loop, loop_out_t *out)
                           "registered there");
         return;
     case LOOP_BYE:
-        /* Left in good order. Only what is under way is an error. */
-        if (out->count == 0)
-            loop->reported[out->peer] = true;
-        hce_loop_out_fail(loop, out, HCE_ERR_TRANSPORT,
-                          "left before all was sent to it");
+        loop->left[out->peer] = true;
+        hce_loop_out_fail(loop, out, HCE_ERR_TRANSPORT, "left");
         return;
     default:
         hce_loop_out_fail(loop, out, HCE_ERR_TRANSPORT,
@@ -411,4 +408,16 @@ bool hce_loop_out_read(loop_t *loop, loop_out_t *out)
         answer_handle(loop, out);
     }
     return out->status == HCE_OK;
+}
+
+void hce_loop_out_ask(loop_t *loop, int peer)
+{
+    for (int i = 0; i < loop->params.contexts; i++) {
+        loop_out_t *out =
+            loop->outs[(size_t)peer * loop->params.contexts + i];
+
+        while (out != NULL && out->connected && out->status == HCE_OK &&
+               hce_loop_out_read(loop, out))
+            ;
+    }
 }

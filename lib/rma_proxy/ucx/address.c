@@ -2,7 +2,8 @@
  * Copyright (c) the libhce authors
  *
  * UCX transport: the address that a rank tells the others. A head, the key of
- * the inbox, then the worker addresses, each part padded to 8 bytes.
+ * the inbox (none where puts are active messages), then the worker addresses,
+ * each part padded to 8 bytes.
  */
 #include "config.h"
 
@@ -47,7 +48,8 @@ static void address_fill(char *to, const ucx_address_head_t *head,
 {
     memcpy(to, head, sizeof(*head));
     to += sizeof(*head);
-    memcpy(to, key, head->key_len);
+    if (head->key_len > 0)
+        memcpy(to, key, head->key_len);
     to += padded(head->key_len);
     for (uint32_t i = 0; i < head->contexts; i++) {
         memcpy(to, addrs[i], head->worker_len[i]);
@@ -55,21 +57,21 @@ static void address_fill(char *to, const ucx_address_head_t *head,
     }
 }
 
-hce_status_t hce_ucx_address(hce_transport_t *transport, void **addr_p,
-                             size_t *len_p)
+hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p,
+                                    size_t *len_p)
 {
-    ucx_t *ucx = ucx_of(transport);
     ucx_address_head_t head = {.magic = UCX_ADDRESS_MAGIC,
                                .contexts = (uint32_t)ucx->params.contexts,
                                .inbox = (uintptr_t)ucx->params.inbox};
     ucp_address_t *addrs[UCX_MAX_CONTEXTS];
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
     uint32_t done = 0;
     void *key = NULL;
     char *to = NULL;
-    size_t len;
+    size_t len = 0;
 
-    status = ucp_rkey_pack(ucx->context, ucx->inbox, &key, &len);
+    if (!ucx->am_puts)
+        status = ucp_rkey_pack(ucx->context, ucx->inbox, &key, &len);
     if (status != UCS_OK)
         goto out;
     head.key_len = (uint32_t)len;
@@ -92,7 +94,8 @@ hce_status_t hce_ucx_address(hce_transport_t *transport, void **addr_p,
 out_release:
     while (done-- > 0)
         ucp_worker_release_address(ucx->workers[done].worker, addrs[done]);
-    ucp_rkey_buffer_release(key);
+    if (key != NULL)
+        ucp_rkey_buffer_release(key);
 out:
     if (status != UCS_OK)
         hce_log(ERROR, PROXY, "ucx: own address: %s",
@@ -116,7 +119,7 @@ hce_status_t hce_ucx_address_parse(const void *addr, size_t len,
     view.contexts = (int)head.contexts;
     view.inbox = head.inbox;
     at += sizeof(head);
-    view.key = at;
+    view.key = head.key_len > 0 ? at : NULL;
     at += padded(head.key_len);
     for (int i = 0; i < view.contexts; i++) {
         view.workers[i] = (const ucp_address_t *)at;

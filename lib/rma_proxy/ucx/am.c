@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * UCX transport: sending active messages. Those of one endpoint stay in order
- * as long as each fits one fragment: they travel on one lane.
+ * UCX transport: sending active messages. Those of one endpoint stay in
+ * order: they travel on one lane, each in one piece.
  */
 #include "config.h"
 
 #include "rma_proxy/ucx/ucx.h"
 
 #include "util/log.h"
-#include "util/math.h"
 
 #include <string.h>
-
-#define UCX_PIECE (64 * HCE_KIB) /* payload that fits one fragment */
 
 void hce_ucx_header_fill(const ucx_t *ucx, ucx_header_t *header)
 {
@@ -21,57 +18,63 @@ void hce_ucx_header_fill(const ucx_t *ucx, ucx_header_t *header)
     header->rank = (uint32_t)ucx->params.rank;
 }
 
-static ucp_request_param_t send_param(ucx_op_t *op)
+static ucs_status_ptr_t start(ucx_op_t *op, ucx_am_t id, const void *payload,
+                              size_t len, bool at_once)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = op != NULL ? hce_ucx_op_sent : hce_ucx_request_done,
+        .cb.send = hce_ucx_op_sent,
         .user_data = op,
     };
 
-    return param;
+    if (at_once)
+        param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    return ucp_am_send_nbx(op->ep->ep, id, &op->header, sizeof(op->header),
+                           payload, len, &param);
+}
+
+/* Refused although there is room: UCX has no way to send so much at once,
+ * with the settings of this user or with this version. */
+static bool is_too_long(ucx_op_t *op, ucs_status_ptr_t result)
+{
+    return UCS_PTR_STATUS(result) == UCS_ERR_NO_RESOURCE &&
+           hce_ucx_am_ring(op->ep);
 }
 
 static hce_status_t op_send(ucx_op_t *op, ucx_am_t id, const void *payload,
                             size_t len)
 {
-    ucp_request_param_t param = send_param(op);
     ucx_ep_t *ep = op->ep;
+    bool at_once = ep->peer->ucx->am_puts && !ep->requests;
+    ucs_status_ptr_t result = start(op, id, payload, len, at_once);
+    hce_status_t status;
 
-    if (id == UCX_AM_FLUSH)
-        param.flags |= UCP_AM_SEND_FLAG_REPLY;
-    else
+    if (at_once && len > 0 && is_too_long(op, result)) {
+        hce_log(INFO, PROXY, "ucx: %zu bytes to rank %d are queued by UCX",
+                len, ep->peer->rank);
+        ep->requests = true;
+        result = start(op, id, payload, len, false);
+    }
+    status = hce_ucx_op_posted(op, result);
+    if (status == HCE_OK && id != UCX_AM_FLUSH)
         ep->dirty = true;
-    return hce_ucx_op_posted(
-        op, ucp_am_send_nbx(ep->ep, id, &op->header, sizeof(op->header),
-                            payload, len, &param));
+    return status;
 }
 
-/* A put repeated after NO_RESOURCE writes some bytes twice, the same ones:
- * no signal can be between. */
 hce_status_t hce_ucx_am_put(ucx_ep_t *ep, const ucx_header_t *target,
                             const void *src, size_t len,
                             hce_transport_req_t *req)
 {
-    size_t piece = hce_max(UCX_PIECE, hce_div_up(len, UCX_PIECES));
-    hce_status_t status = HCE_OK;
-    size_t done = 0;
+    ucx_op_t *op = hce_ucx_op_take(ep, req);
 
-    if (ep->num_free < hce_div_up(len, piece))
+    if (op == NULL)
         return HCE_ERR_NO_RESOURCE;
-    while (done < len && status == HCE_OK) {
-        size_t part = hce_min(piece, len - done);
-        ucx_op_t *op = hce_ucx_op_take(ep, req);
-
-        op->header.offset = target->offset + done;
-        op->header.value = target->value;
-        status = op_send(op, UCX_AM_PUT, (const char *)src + done, part);
-        done += part;
-    }
-    return status;
+    op->header.offset = target->offset;
+    op->header.value = target->value;
+    return op_send(op, UCX_AM_PUT, src, len);
 }
 
 hce_status_t hce_ucx_message(hce_transport_t *transport, int rank,
@@ -105,6 +108,18 @@ hce_status_t hce_ucx_message(hce_transport_t *transport, int rank,
     return op_send(op, UCX_AM_MESSAGE, peer->payloads[i], len);
 }
 
+/* With my address: a peer that has not connected to me could not answer. */
+hce_status_t hce_ucx_am_flush(ucx_ep_t *ep)
+{
+    ucx_t *ucx = ep->peer->ucx;
+    ucx_op_t *op = hce_ucx_op_take(ep, NULL);
+
+    if (op == NULL)
+        return HCE_ERR_NO_RESOURCE;
+    op->header.value = ep->flush;
+    return op_send(op, UCX_AM_FLUSH, ucx->addr, ucx->addr_len);
+}
+
 hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
                              uint64_t value)
 {
@@ -117,20 +132,18 @@ hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
     return op_send(op, id, NULL, 0);
 }
 
-void hce_ucx_am_answer(ucp_ep_h ep, ucx_am_t id, ucx_header_t *header)
+bool hce_ucx_am_ring(ucx_ep_t *ep)
 {
-    ucp_request_param_t param = send_param(NULL);
-    ucs_status_ptr_t result = ucp_am_send_nbx(
-        ep, id, header, header == NULL ? 0 : sizeof(*header), NULL, 0,
-        &param);
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = hce_ucx_request_done,
+    };
 
-    /* Whoever waits for it sees the endpoint fail. */
-    if (UCS_PTR_IS_ERR(result))
-        hce_log(DEBUG, PROXY, "ucx: answer %d: %s", id,
-                ucs_status_string(UCS_PTR_STATUS(result)));
-}
-
-void hce_ucx_am_ring(ucx_ep_t *ep)
-{
-    hce_ucx_am_answer(ep->ep, UCX_AM_BELL, NULL);
+    if (ep->peer->status != HCE_OK)
+        return false;
+    if (ep->peer->ucx->am_puts)
+        param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    return ucp_am_send_nbx(ep->ep, UCX_AM_BELL, NULL, 0, NULL, 0, &param) ==
+           NULL;
 }

@@ -16,36 +16,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TCP_PREFIX "TCP_"
+
 typedef struct ucx_default {
     const char *env; /* the user's name for it */
     const char *key; /* for ucp_config_modify */
     const char *value;
 } ucx_default_t;
 
-/* Shared memory inside a node is the copy engines' work; between "nodes" of
+/* Heartbeats are ours: with UCX's an endpoint asks for its other end's id,
+ * which is what ucx.h wants to avoid.
+ * Shared memory inside a node is the copy engines' work; between "nodes" of
  * one machine it would also hide the network. On tcp a put travels in pieces
  * of TX_SEG_SIZE, 8k if left alone; these hold 64k and the headers. Socket
  * buffers left to the kernel grow beyond the queues of the switches. */
 static const ucx_default_t defaults[] = {
     {"UCX_TLS", "TLS", "^shm"},
+    {"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "inf"},
+    {"UCX_RESOLVE_REMOTE_EP_ID", "RESOLVE_REMOTE_EP_ID", "n"},
     {"UCX_TCP_TX_SEG_SIZE", "TCP_TX_SEG_SIZE", "65kb"},
     {"UCX_TCP_RX_SEG_SIZE", "TCP_RX_SEG_SIZE", "65kb"},
     {"UCX_TCP_SNDBUF", "TCP_SNDBUF", "256kb"},
     {"UCX_TCP_RCVBUF", "TCP_RCVBUF", "512kb"},
 };
 
+/* UCX warns of options of a transport that is not there. */
+static bool may_apply(const char *key)
+{
+    const char *tls = hce_config_foreign("UCX_TLS");
+
+    return strncmp(key, TCP_PREFIX, strlen(TCP_PREFIX)) != 0 || tls == NULL ||
+           strstr(tls, "tcp") != NULL || strstr(tls, "all") != NULL;
+}
+
 /* Before UCX 1.17 the options of a transport are known to ucp_config_modify
  * without its prefix (uct_config_modify, src/uct/base/uct_md.c). */
 static const char *modify_key(const char *key)
 {
-    static const char prefix[] = "TCP_";
     unsigned major, minor, patch;
 
     ucp_get_version(&major, &minor, &patch);
     if ((major > 1 || minor >= 17) ||
-        strncmp(key, prefix, strlen(prefix)) != 0)
+        strncmp(key, TCP_PREFIX, strlen(TCP_PREFIX)) != 0)
         return key;
-    return key + strlen(prefix);
+    return key + strlen(TCP_PREFIX);
 }
 
 static ucs_status_t config_create(ucp_config_t **config_p)
@@ -56,7 +70,8 @@ static ucs_status_t config_create(ucp_config_t **config_p)
     if (status != UCS_OK)
         return status;
     for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-        if (hce_config_foreign(defaults[i].env) != NULL)
+        if (hce_config_foreign(defaults[i].env) != NULL ||
+            !may_apply(defaults[i].key))
             continue;
         status = ucp_config_modify(config, modify_key(defaults[i].key),
                                    defaults[i].value);
@@ -69,12 +84,12 @@ static ucs_status_t config_create(ucp_config_t **config_p)
     return UCS_OK;
 }
 
-ucs_status_t hce_ucx_context_create(ucp_context_h *context_p)
+ucs_status_t hce_ucx_context_create(bool rma, ucp_context_h *context_p)
 {
     ucp_params_t params = {
         .field_mask =
             UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
-        .features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
         .mt_workers_shared = 1, /* registrations come from other threads */
     };
     ucp_config_t *config;
@@ -82,6 +97,8 @@ ucs_status_t hce_ucx_context_create(ucp_context_h *context_p)
 
     if (status != UCS_OK)
         return status;
+    if (rma)
+        params.features |= UCP_FEATURE_RMA;
     status = ucp_init(&params, config, context_p);
     ucp_config_release(config);
     return status;
@@ -137,7 +154,7 @@ static void facts_init(void)
                  "UCX is built without thread support");
         return;
     }
-    status = hce_ucx_context_create(&context);
+    status = hce_ucx_context_create(true, &context);
     if (status != UCS_OK) {
         snprintf(facts.why, sizeof(facts.why), "ucp_init: %s",
                  ucs_status_string(status));

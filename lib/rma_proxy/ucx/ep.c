@@ -143,7 +143,7 @@ static hce_status_t ep_open(ucx_t *ucx, ucx_peer_t *peer, int context,
     }
     ep->num_free = UCX_OPS;
     status = ucp_ep_create(ucx->workers[context].worker, &params, &ep->ep);
-    if (status == UCS_OK)
+    if (status == UCS_OK && view->key != NULL)
         status = ucp_ep_rkey_unpack(ep->ep, view->key, &ep->inbox);
     if (status == UCS_OK)
         return HCE_OK;
@@ -168,6 +168,13 @@ hce_status_t hce_ucx_connect(hce_transport_t *transport, int rank,
         hce_log(ERROR, PROXY, "ucx: rank %d sent no address for %d contexts",
                 rank, contexts);
         return HCE_ERR_TRANSPORT;
+    }
+    if ((view.key == NULL) != ucx->am_puts) {
+        hce_log(ERROR, PROXY,
+                "ucx: puts are %s on rank %d, %s on rank %d: set HCE_UCX_PUT",
+                view.key == NULL ? "am" : "rma", rank,
+                ucx->am_puts ? "am" : "rma", ucx->params.rank);
+        return HCE_ERR_CONFIG;
     }
     peer = calloc(1, sizeof(*peer) + (size_t)contexts * sizeof(ucx_ep_t));
     if (peer == NULL) {
@@ -196,6 +203,8 @@ void hce_ucx_peer_close(ucx_peer_t *peer)
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE,
                                  .cb.send = hce_ucx_request_done};
 
+    if (peer->status == HCE_OK)
+        peer->status = HCE_ERR_TRANSPORT;
     for (int i = 0; i < peer->ucx->params.contexts; i++) {
         ucx_ep_t *ep = &peer->eps[i];
         ucs_status_ptr_t result;
@@ -273,8 +282,8 @@ static void on_signal_landed(void *request, ucs_status_t status,
     ucx_ep_t *ep = op->ep;
 
     hce_ucx_op_sent(request, status, op);
-    if (status == UCS_OK && ep->peer->status == HCE_OK)
-        hce_ucx_am_ring(ep);
+    if (status == UCS_OK)
+        (void)hce_ucx_am_ring(ep);
 }
 
 /* A put that lands without the target's CPU wakes nobody: once it has
@@ -288,7 +297,7 @@ static void wake_after(ucx_ep_t *ep, ucx_op_t *op)
     result = ucp_ep_flush_nbx(ep->ep, &param);
     (void)hce_ucx_op_posted(op, result);
     if (result == NULL)
-        hce_ucx_am_ring(ep);
+        (void)hce_ucx_am_ring(ep);
 }
 
 static hce_status_t rma_signal(ucx_ep_t *ep, uint32_t word, uint64_t value)

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One that has been checked. */
@@ -23,22 +24,9 @@ typedef struct ucx_arrival {
     ucx_peer_t *peer; /* NULL where I have not connected */
     const void *data;
     size_t len;
-    ucp_ep_h reply; /* or NULL */
 } ucx_arrival_t;
 
 typedef void (*ucx_handler_t)(ucx_arrival_t *arrival);
-
-/* The endpoint to answer through: mine where there is one, since UCX's own
- * has nobody to tell errors to. */
-static ucp_ep_h answer_ep(const ucx_arrival_t *arrival)
-{
-    ucx_peer_t *peer = arrival->peer;
-
-    if (peer == NULL)
-        return arrival->reply;
-    return peer->status == HCE_OK ? peer->eps[arrival->worker->context].ep
-                                  : NULL;
-}
 
 /* No correct peer sends this. Told to both owners, the sender's and mine,
  * once. */
@@ -46,10 +34,11 @@ static void refuse(ucx_arrival_t *arrival, const char *what)
 {
     const hce_transport_params_t *params = &arrival->ucx->params;
     uint32_t rank = arrival->header.rank;
-    ucp_ep_h ep = answer_ep(arrival);
+    ucx_peer_t *peer = arrival->peer;
     char text[160];
 
-    if (arrival->ucx->refused[rank])
+    if (arrival->ucx->refused[rank] ||
+        (peer != NULL && peer->status != HCE_OK))
         return;
     arrival->ucx->refused[rank] = true;
     snprintf(text, sizeof(text),
@@ -57,9 +46,8 @@ static void refuse(ucx_arrival_t *arrival, const char *what)
              arrival->len, arrival->header.offset, arrival->header.word);
     hce_log(ERROR, PROXY, "ucx: refused from rank %" PRIu32 ": %s", rank,
             text);
-    if (ep != NULL)
-        hce_ucx_am_answer(ep, UCX_AM_REFUSE,
-                          &arrival->worker->answers[rank]);
+    arrival->worker->answers[rank].refuse = true;
+    arrival->worker->answering = true;
     params->error_cb(params->error_arg, (int)rank, HCE_ERR_TRANSPORT, text);
 }
 
@@ -116,12 +104,18 @@ static void handle_message(ucx_arrival_t *arrival)
 /* A peer has one flush under way: the answer's place is free. */
 static void handle_flush(ucx_arrival_t *arrival)
 {
-    ucx_header_t *answer = &arrival->worker->answers[arrival->header.rank];
-    ucp_ep_h ep = answer_ep(arrival);
+    ucx_answer_t *answer = &arrival->worker->answers[arrival->header.rank];
 
+    if (arrival->peer == NULL && answer->addr == NULL) {
+        answer->addr = malloc(arrival->len);
+        if (answer->addr == NULL)
+            return; /* the peer's flush ends by its deadline */
+        memcpy(answer->addr, arrival->data, arrival->len);
+        answer->addr_len = arrival->len;
+    }
     answer->value = arrival->header.value;
-    if (ep != NULL)
-        hce_ucx_am_answer(ep, UCX_AM_ACK, answer);
+    answer->ack = true;
+    arrival->worker->answering = true;
 }
 
 static void handle_ack(ucx_arrival_t *arrival)
@@ -177,8 +171,6 @@ static ucs_status_t receive(void *arg, const void *from, size_t header_len,
         return UCS_OK;
     }
     arrival.peer = worker->ucx->peers[arrival.header.rank];
-    if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP)
-        arrival.reply = param->reply_ep;
     handler(&arrival);
     return UCS_OK;
 }
@@ -238,4 +230,46 @@ hce_status_t hce_ucx_handlers_init(ucx_worker_t *worker)
         }
     }
     return HCE_OK;
+}
+
+/* True if nothing is left to be said to rank. */
+static bool answer_one(ucx_worker_t *worker, int rank)
+{
+    ucx_answer_t *answer = &worker->answers[rank];
+    ucx_t *ucx = worker->ucx;
+    ucx_ep_t *ep;
+
+    if (ucx->peers[rank] == NULL &&
+        (answer->addr == NULL ||
+         hce_ucx_connect((hce_transport_t *)ucx, rank, answer->addr,
+                         answer->addr_len) != HCE_OK))
+        return true; /* no way to say it */
+    if (ucx->peers[rank]->status != HCE_OK)
+        return true;
+    ep = &ucx->peers[rank]->eps[worker->context];
+    if (answer->refuse)
+        answer->refuse = hce_ucx_am_tell(ep, UCX_AM_REFUSE, 0, 0) ==
+                         HCE_ERR_NO_RESOURCE;
+    if (answer->ack)
+        answer->ack = hce_ucx_am_tell(ep, UCX_AM_ACK, 0, answer->value) ==
+                      HCE_ERR_NO_RESOURCE;
+    return !answer->refuse && !answer->ack;
+}
+
+void hce_ucx_answer(ucx_worker_t *worker)
+{
+    worker->answering = false;
+    for (int rank = 0; rank < worker->ucx->params.size; rank++) {
+        ucx_answer_t *answer = &worker->answers[rank];
+
+        if (!answer->ack && !answer->refuse)
+            continue;
+        if (!answer_one(worker, rank)) {
+            worker->answering = true;
+            continue;
+        }
+        answer->ack = answer->refuse = false;
+        free(answer->addr);
+        answer->addr = NULL;
+    }
 }

@@ -3,7 +3,7 @@
  *
  * UCX transport: registered memory, here and at peers. Registering may run
  * in any thread: the UCP context is made for that. A packed key is the id of
- * the region, for puts by active messages, then UCX's key.
+ * the region, then, where puts are UCX's, UCX's key.
  */
 #include "config.h"
 
@@ -16,63 +16,81 @@
 
 typedef struct ucx_mem {
     ucx_t *ucx;
-    ucp_mem_h handle;
+    ucp_mem_h handle; /* NULL where puts are active messages */
     uint64_t region;
 } ucx_mem_t;
 
 typedef struct ucx_key {
     uint64_t region;
-    int contexts;
+    int contexts; /* handles; none where puts are active messages */
     ucp_rkey_h handles[];
 } ucx_key_t;
 
-hce_status_t hce_ucx_mem_register(hce_transport_t *transport, void *addr,
-                                  size_t len, hce_transport_mem_t **mem_p)
+static hce_status_t mem_map(ucx_mem_t *mem, void *addr, size_t len)
 {
     ucp_mem_map_params_t params = {.field_mask =
                                        UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
                                        UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                    .address = addr,
                                    .length = len};
+    ucs_status_t status;
+
+    mem->handle = NULL;
+    if (mem->ucx->am_puts)
+        return HCE_OK;
+    status = ucp_mem_map(mem->ucx->context, &params, &mem->handle);
+    if (status == UCS_OK)
+        return HCE_OK;
+    hce_log(ERROR, PROXY, "ucx: registering %zu bytes: %s", len,
+            ucs_status_string(status));
+    return hce_ucx_status(status);
+}
+
+static void mem_unmap(ucx_mem_t *mem)
+{
+    ucs_status_t status;
+
+    if (mem->handle == NULL)
+        return;
+    status = ucp_mem_unmap(mem->ucx->context, mem->handle);
+    if (status != UCS_OK)
+        hce_log(ERROR, PROXY, "ucx: deregistering: %s",
+                ucs_status_string(status));
+}
+
+hce_status_t hce_ucx_mem_register(hce_transport_t *transport, void *addr,
+                                  size_t len, hce_transport_mem_t **mem_p)
+{
     ucx_t *ucx = ucx_of(transport);
     ucx_mem_t *mem = malloc(sizeof(*mem));
-    ucs_status_t result = UCS_ERR_NO_MEMORY;
     hce_status_t status;
 
     if (mem == NULL)
-        goto err_map;
+        return HCE_ERR_NO_MEMORY;
     mem->ucx = ucx;
-    result = ucp_mem_map(ucx->context, &params, &mem->handle);
-    if (result != UCS_OK)
-        goto err_map;
+    status = mem_map(mem, addr, len);
+    if (status != HCE_OK)
+        goto err_free;
     status = hce_regions_add(&ucx->regions, addr, len, &mem->region);
     if (status != HCE_OK)
-        goto err_add;
+        goto err_unmap;
     *mem_p = (hce_transport_mem_t *)mem;
     return HCE_OK;
 
-err_add:
-    (void)ucp_mem_unmap(ucx->context, mem->handle);
+err_unmap:
+    mem_unmap(mem);
+err_free:
     free(mem);
     return status;
-err_map:
-    hce_log(ERROR, PROXY, "ucx: registering %zu bytes: %s", len,
-            ucs_status_string(result));
-    free(mem);
-    return hce_ucx_status(result);
 }
 
 void hce_ucx_mem_deregister(hce_transport_t *transport,
                             hce_transport_mem_t *mem_h)
 {
     ucx_mem_t *mem = (ucx_mem_t *)mem_h;
-    ucs_status_t status;
 
     hce_regions_remove(&mem->ucx->regions, mem->region);
-    status = ucp_mem_unmap(mem->ucx->context, mem->handle);
-    if (status != UCS_OK)
-        hce_log(ERROR, PROXY, "ucx: deregistering: %s",
-                ucs_status_string(status));
+    mem_unmap(mem);
     free(mem);
 }
 
@@ -81,18 +99,22 @@ hce_status_t hce_ucx_mem_pack(hce_transport_mem_t *mem_h, void *key,
 {
     ucx_mem_t *mem = (ucx_mem_t *)mem_h;
     size_t skip = sizeof(mem->region);
+    ucs_status_t status;
     void *packed;
     size_t len;
-    ucs_status_t status =
-        ucp_rkey_pack(mem->ucx->context, mem->handle, &packed, &len);
 
+    memcpy(key, &mem->region, skip);
+    if (mem->handle == NULL) {
+        *len_p = skip;
+        return HCE_OK;
+    }
+    status = ucp_rkey_pack(mem->ucx->context, mem->handle, &packed, &len);
     if (status != UCS_OK) {
         hce_log(ERROR, PROXY, "ucx: packing a key: %s",
                 ucs_status_string(status));
         return hce_ucx_status(status);
     }
     if (skip + len <= HCE_TRANSPORT_MAX_KEY) {
-        memcpy(key, &mem->region, skip);
         memcpy((char *)key + skip, packed, len);
         *len_p = skip + len;
     } else {
@@ -105,38 +127,50 @@ hce_status_t hce_ucx_mem_pack(hce_transport_mem_t *mem_h, void *key,
 }
 
 /* UCX's key belongs to one endpoint: one for each context. */
+static hce_status_t handles_unpack(ucx_peer_t *peer, const void *packed,
+                                   ucx_key_t *key)
+{
+    for (; key->contexts < peer->ucx->params.contexts; key->contexts++) {
+        ucs_status_t status =
+            ucp_ep_rkey_unpack(peer->eps[key->contexts].ep, packed,
+                               &key->handles[key->contexts]);
+
+        if (status != UCS_OK) {
+            hce_log(ERROR, PROXY, "ucx: key of rank %d: %s", peer->rank,
+                    ucs_status_string(status));
+            return hce_ucx_status(status);
+        }
+    }
+    return HCE_OK;
+}
+
 hce_status_t hce_ucx_key_unpack(hce_transport_t *transport, int rank,
                                 const void *packed, size_t len,
                                 hce_transport_key_t **key_p)
 {
     ucx_t *ucx = ucx_of(transport);
     ucx_peer_t *peer = ucx->peers[rank];
-    int contexts = ucx->params.contexts;
+    size_t skip = sizeof(uint64_t);
+    hce_status_t status = HCE_OK;
     ucx_key_t *key;
 
-    if (peer == NULL || len < sizeof(key->region)) {
+    if (peer == NULL || len < skip || (len == skip) != ucx->am_puts) {
         hce_log(ERROR, PROXY, "ucx: key of rank %d: %zu bytes%s", rank, len,
                 peer == NULL ? ", not connected" : "");
         return HCE_ERR_TRANSPORT;
     }
     if (peer->status != HCE_OK)
         return peer->status;
-    key = calloc(1, sizeof(*key) + (size_t)contexts * sizeof(ucp_rkey_h));
+    key = calloc(1, sizeof(*key) + (size_t)ucx->params.contexts *
+                                       sizeof(ucp_rkey_h));
     if (key == NULL)
         return HCE_ERR_NO_MEMORY;
-    memcpy(&key->region, packed, sizeof(key->region));
-    for (; key->contexts < contexts; key->contexts++) {
-        ucs_status_t status = ucp_ep_rkey_unpack(
-            peer->eps[key->contexts].ep,
-            (const char *)packed + sizeof(key->region),
-            &key->handles[key->contexts]);
-
-        if (status != UCS_OK) {
-            hce_log(ERROR, PROXY, "ucx: key of rank %d: %s", rank,
-                    ucs_status_string(status));
-            hce_ucx_key_destroy((hce_transport_key_t *)key);
-            return hce_ucx_status(status);
-        }
+    memcpy(&key->region, packed, skip);
+    if (!ucx->am_puts)
+        status = handles_unpack(peer, (const char *)packed + skip, key);
+    if (status != HCE_OK) {
+        hce_ucx_key_destroy((hce_transport_key_t *)key);
+        return status;
     }
     *key_p = (hce_transport_key_t *)key;
     return HCE_OK;

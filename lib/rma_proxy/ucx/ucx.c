@@ -15,11 +15,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#define UCX_SEGMENT     (128 * HCE_KIB)
-#define UCX_DEPTH       8
-#define UCX_BYE_NS      (50 * HCE_NS_PER_MS)  /* for goodbyes to leave */
+#define UCX_SEGMENT     (64 * HCE_KIB) /* one fragment, see context.c */
+#define UCX_DEPTH       16
+#define UCX_BYE_NS      (500 * HCE_NS_PER_MS) /* for goodbyes to leave */
 #define UCX_CLOSE_NS    (500 * HCE_NS_PER_MS) /* for endpoints to close */
 #define UCX_MAX_USEFUL  4
 
@@ -53,8 +54,6 @@ static hce_status_t worker_open(ucx_t *ucx, ucx_worker_t *worker)
                              sizeof(*worker->answers));
     if (worker->answers == NULL)
         goto err;
-    for (int i = 0; i < ucx->params.size; i++)
-        hce_ucx_header_fill(ucx, &worker->answers[i]);
     status = ucp_worker_create(ucx->context, &params, &worker->worker);
     if (status != UCS_OK)
         goto err;
@@ -90,8 +89,11 @@ static hce_status_t inbox_register(ucx_t *ucx)
         .address = ucx->params.inbox,
         .length = ucx->params.inbox_words * sizeof(hce_counter_t),
     };
-    ucs_status_t status = ucp_mem_map(ucx->context, &params, &ucx->inbox);
+    ucs_status_t status;
 
+    if (ucx->am_puts)
+        return HCE_OK;
+    status = ucp_mem_map(ucx->context, &params, &ucx->inbox);
     if (status == UCS_OK)
         return HCE_OK;
     hce_log(ERROR, PROXY, "ucx: registering the inbox: %s",
@@ -99,13 +101,20 @@ static hce_status_t inbox_register(ucx_t *ucx)
     return HCE_ERR_TRANSPORT;
 }
 
+static void worker_close(ucx_worker_t *worker)
+{
+    if (worker->worker != NULL)
+        ucp_worker_destroy(worker->worker);
+    for (int i = 0; worker->answers != NULL && i < worker->ucx->params.size;
+         i++)
+        free(worker->answers[i].addr);
+    free(worker->answers);
+}
+
 static void ucx_free(ucx_t *ucx)
 {
-    for (int i = 0; i < ucx->params.contexts; i++) {
-        if (ucx->workers[i].worker != NULL)
-            ucp_worker_destroy(ucx->workers[i].worker);
-        free(ucx->workers[i].answers);
-    }
+    for (int i = 0; i < ucx->params.contexts; i++)
+        worker_close(&ucx->workers[i]);
     /* With the workers gone no callback can name a peer any more. */
     for (int i = 0; ucx->peers != NULL && i < ucx->params.size; i++)
         free(ucx->peers[i]);
@@ -116,6 +125,7 @@ static void ucx_free(ucx_t *ucx)
     hce_regions_cleanup(&ucx->regions);
     free(ucx->peers);
     free(ucx->refused);
+    free(ucx->addr);
     free(ucx);
 }
 
@@ -151,7 +161,7 @@ static hce_status_t ucx_open(const hce_transport_params_t *params,
     ucx->refused = calloc((size_t)params->size, sizeof(*ucx->refused));
     if (ucx->peers == NULL || ucx->refused == NULL)
         goto err;
-    result = hce_ucx_context_create(&ucx->context);
+    result = hce_ucx_context_create(!ucx->am_puts, &ucx->context);
     if (result != UCS_OK) {
         hce_log(ERROR, PROXY, "ucx: context: %s", ucs_status_string(result));
         status = HCE_ERR_TRANSPORT;
@@ -162,6 +172,8 @@ static hce_status_t ucx_open(const hce_transport_params_t *params,
         ucx->workers[i].context = i;
         status = worker_open(ucx, &ucx->workers[i]);
     }
+    if (status == HCE_OK)
+        status = hce_ucx_address_create(ucx, &ucx->addr, &ucx->addr_len);
     if (status != HCE_OK)
         goto err;
     *transport_p = (hce_transport_t *)ucx;
@@ -196,6 +208,10 @@ static bool ucx_progress(hce_transport_t *transport)
     ucx_t *ucx = ucx_of(transport);
     bool moved = workers_progress(ucx);
 
+    for (int i = 0; i < ucx->params.contexts; i++) {
+        if (ucx->workers[i].answering)
+            hce_ucx_answer(&ucx->workers[i]);
+    }
     if (ucx->failing)
         close_failed(ucx);
     return moved;
@@ -225,7 +241,7 @@ static void flush_start(ucx_t *ucx)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
 
-    for (int i = 0; i < ucx->params.contexts; i++)
+    for (int i = 0; !ucx->am_puts && i < ucx->params.contexts; i++)
         ucx->workers[i].flush =
             ucp_worker_flush_nbx(ucx->workers[i].worker, &param);
     for (int i = 0; i < ucx->params.size; i++) {
@@ -271,10 +287,9 @@ static hce_status_t peer_flushed(ucx_peer_t *peer)
         ucx_ep_t *ep = &peer->eps[i];
 
         if (peer->status != HCE_OK)
-            return peer->status;
+            return peer->left ? HCE_OK : peer->status;
         if (ep->flush_due)
-            ep->flush_due = hce_ucx_am_tell(ep, UCX_AM_FLUSH, 0,
-                                            ep->flush) != HCE_OK;
+            ep->flush_due = hce_ucx_am_flush(ep) != HCE_OK;
         if (ep->acked != ep->flush)
             return HCE_INPROGRESS;
     }
@@ -298,7 +313,7 @@ static hce_status_t peers_flushed(ucx_t *ucx)
 }
 
 /* A peer that has failed has lost what was on its way: an error, once the
- * others are through. */
+ * others are through. One that has left wants nothing more. */
 static hce_status_t ucx_flush(hce_transport_t *transport)
 {
     ucx_t *ucx = ucx_of(transport);
@@ -311,20 +326,32 @@ static hce_status_t ucx_flush(hce_transport_t *transport)
     if (workers == HCE_INPROGRESS || peers == HCE_INPROGRESS)
         return HCE_INPROGRESS;
     ucx->flushing = false;
-    return peers != HCE_OK ? peers : workers;
+    return peers; /* what a worker reports is some peer's failure */
 }
 
-static bool all_sent(const ucx_t *ucx)
+/* True if the goodbye, and so all before it, has left this process. */
+static bool bye_is_out(ucx_ep_t *ep)
 {
-    for (int i = 0; i < ucx->params.size; i++) {
-        const ucx_peer_t *peer = ucx->peers[i];
+    if (ep->peer->status != HCE_OK)
+        return true;
+    if (ep->bye_due)
+        ep->bye_due = hce_ucx_am_tell(ep, UCX_AM_BYE, 0, 0) ==
+                      HCE_ERR_NO_RESOURCE;
+    return !ep->bye_due && ep->num_free == UCX_OPS &&
+           (!ep->peer->ucx->am_puts || hce_ucx_am_ring(ep));
+}
 
-        for (int k = 0; peer != NULL && k < ucx->params.contexts; k++) {
-            if (peer->status == HCE_OK && peer->eps[k].num_free < UCX_OPS)
-                return false;
-        }
+static bool byes_are_out(ucx_t *ucx)
+{
+    bool out = true;
+
+    for (int i = 0; i < ucx->params.size; i++) {
+        ucx_peer_t *peer = ucx->peers[i];
+
+        for (int k = 0; peer != NULL && k < ucx->params.contexts; k++)
+            out &= bye_is_out(&peer->eps[k]);
     }
-    return true;
+    return out;
 }
 
 /* So that nobody takes the end of my connections for my death: last on each
@@ -334,16 +361,12 @@ static void say_bye(ucx_t *ucx)
     uint64_t end = hce_clock_ns() + UCX_BYE_NS;
 
     for (int i = 0; i < ucx->params.size; i++) {
-        ucx_peer_t *peer = ucx->peers[i];
-
-        for (int k = 0; peer != NULL && k < ucx->params.contexts; k++) {
-            if (peer->status == HCE_OK)
-                (void)hce_ucx_am_tell(&peer->eps[k], UCX_AM_BYE, 0, 0);
-        }
+        for (int k = 0; ucx->peers[i] != NULL && k < ucx->params.contexts;
+             k++)
+            ucx->peers[i]->eps[k].bye_due = true;
     }
-    do
+    while (!byes_are_out(ucx) && hce_clock_ns() < end)
         workers_progress(ucx);
-    while (!all_sent(ucx) && hce_clock_ns() < end);
 }
 
 static void wait_request(ucx_t *ucx, ucs_status_ptr_t request, uint64_t end)
@@ -379,6 +402,20 @@ static void ucx_close(hce_transport_t *transport)
     ucx_free(ucx);
 }
 
+static hce_status_t ucx_address(hce_transport_t *transport, void **addr_p,
+                                size_t *len_p)
+{
+    ucx_t *ucx = ucx_of(transport);
+    void *addr = malloc(ucx->addr_len);
+
+    if (addr == NULL)
+        return HCE_ERR_NO_MEMORY;
+    memcpy(addr, ucx->addr, ucx->addr_len);
+    *addr_p = addr;
+    *len_p = ucx->addr_len;
+    return HCE_OK;
+}
+
 static void ucx_query(hce_transport_t *transport,
                       hce_transport_attr_t *attr_p)
 {
@@ -404,7 +441,7 @@ const hce_transport_ops_t hce_transport_ucx = {
     .open = ucx_open,
     .close = ucx_close,
     .query = ucx_query,
-    .address = hce_ucx_address,
+    .address = ucx_address,
     .connect = hce_ucx_connect,
     .mem_register = hce_ucx_mem_register,
     .mem_deregister = hce_ucx_mem_deregister,

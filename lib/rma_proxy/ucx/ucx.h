@@ -10,7 +10,10 @@
  * dies at the wrong moment (the completion that ucp_rma_sw_send_cmpl sends
  * through a failed endpoint is fatal; UCX 1.13 to 1.19). There puts and
  * signals are active messages of ours: one lane keeps them in order, the
- * target checks the address, and no completion goes back.
+ * target checks the address, and no completion goes back. They are sent at
+ * once or refused: a request that UCX queued would first ask for the other
+ * end's id, and a peer that dies in that moment takes this process with it
+ * (assertions in wireup_ep.c, ucp_request.c and ucp_ep.inl of UCX 1.13).
  */
 #ifndef HCE_RMA_PROXY_UCX_UCX_H
 #define HCE_RMA_PROXY_UCX_UCX_H
@@ -23,7 +26,6 @@
 
 #define UCX_MAX_CONTEXTS 16
 #define UCX_OPS          64 /* posted and not ended, on one endpoint */
-#define UCX_PIECES       16 /* active messages that one put is cut into */
 #define UCX_MESSAGES     8  /* hce messages; bits of payloads_used */
 
 /* Our active messages. */
@@ -31,7 +33,7 @@ typedef enum ucx_am {
     UCX_AM_PUT,     /* payload to offset, if region value covers it */
     UCX_AM_SIGNAL,  /* value to word */
     UCX_AM_MESSAGE, /* payload to offset of the mail, value to word */
-    UCX_AM_FLUSH,   /* answered by UCX_AM_ACK with the same value */
+    UCX_AM_FLUSH,   /* payload is an address; UCX_AM_ACK has its value */
     UCX_AM_ACK,
     UCX_AM_REFUSE, /* the target does not accept what was put */
     UCX_AM_BYE,    /* the sender closes in good order */
@@ -68,8 +70,10 @@ struct ucx_ep {
     int context;
     ucp_ep_h ep; /* NULL once closed */
     ucp_rkey_h inbox;
+    bool requests;  /* messages do not go at once: let UCX queue them */
     bool dirty;     /* active messages since the last flush */
     bool flush_due; /* its UCX_AM_FLUSH is still to be sent */
+    bool bye_due;   /* its UCX_AM_BYE is still to be sent */
     uint64_t flush, acked;
     uint32_t num_free;
     ucx_op_t *free;
@@ -87,13 +91,22 @@ struct ucx_peer {
     ucx_ep_t eps[]; /* [contexts] */
 };
 
+/* What a peer is to be told; not from inside UCX, and maybe not at once. */
+typedef struct ucx_answer {
+    bool ack, refuse;
+    uint64_t value; /* of the flush */
+    void *addr;     /* the peer's, if I have not connected to it; or NULL */
+    size_t addr_len;
+} ucx_answer_t;
+
 typedef struct ucx_worker {
     ucx_t *ucx;
     int context;
     int fd;
     ucp_worker_h worker;
     ucs_status_ptr_t flush; /* request, or its end */
-    ucx_header_t *answers;  /* [size], read by UCX until sent */
+    ucx_answer_t *answers;  /* [size] */
+    bool answering;         /* there are some */
 } ucx_worker_t;
 
 struct ucx {
@@ -105,6 +118,8 @@ struct ucx {
     ucx_peer_t **peers; /* [size], NULL until connected */
     bool *refused;      /* [size] told the owner of a wrong put */
     hce_regions_t regions;
+    void *addr; /* mine, for peers */
+    size_t addr_len;
     bool flushing;
     bool failing; /* some peer's endpoints are to be closed */
 };
@@ -115,8 +130,9 @@ static inline ucx_t *ucx_of(hce_transport_t *transport)
 }
 
 /* context.c */
-/* With our defaults, wherever the user has set nothing. */
-ucs_status_t hce_ucx_context_create(ucp_context_h *context_p);
+/* With our defaults, wherever the user has set nothing. rma: for UCX's puts,
+ * too. */
+ucs_status_t hce_ucx_context_create(bool rma, ucp_context_h *context_p);
 
 typedef struct ucx_facts {
     char devices[160];
@@ -151,12 +167,12 @@ void hce_ucx_request_done(void *request, ucs_status_t status,
                           void *user_data);
 
 /* address.c */
-hce_status_t hce_ucx_address(hce_transport_t *transport, void **addr_p,
-                             size_t *len_p);
+hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p,
+                                    size_t *len_p);
 
 typedef struct ucx_address_view {
     uint64_t inbox;
-    const void *key;
+    const void *key; /* of the inbox; NULL where puts are active messages */
     const ucp_address_t *workers[UCX_MAX_CONTEXTS];
     int contexts;
 } ucx_address_view_t;
@@ -172,16 +188,18 @@ hce_status_t hce_ucx_am_put(ucx_ep_t *ep, const ucx_header_t *target,
 hce_status_t hce_ucx_message(hce_transport_t *transport, int peer,
                              uint64_t offset, const void *payload, size_t len,
                              uint32_t word, uint64_t value);
+hce_status_t hce_ucx_am_flush(ucx_ep_t *ep);
 /* Without payload. */
 hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
                              uint64_t value);
-void hce_ucx_am_ring(ucx_ep_t *ep);
-/* header lives as long as the transport. */
-void hce_ucx_am_answer(ucp_ep_h ep, ucx_am_t id, ucx_header_t *header);
+/* True if it has left: so has all that was sent before. */
+bool hce_ucx_am_ring(ucx_ep_t *ep);
 void hce_ucx_header_fill(const ucx_t *ucx, ucx_header_t *header);
 
 /* handler.c */
 hce_status_t hce_ucx_handlers_init(ucx_worker_t *worker);
+/* Gives the answers that are due; outside of callbacks. */
+void hce_ucx_answer(ucx_worker_t *worker);
 
 /* mem.c */
 hce_status_t hce_ucx_mem_register(hce_transport_t *transport, void *addr,
