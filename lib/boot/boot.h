@@ -71,8 +71,8 @@ const uint8_t *hce_boot_secret(const hce_boot_t *boot);
 hce_status_t hce_boot_allgather(hce_boot_t *boot, const void *in, size_t len,
                                 void *out, uint64_t deadline);
 /* lens[size] and *out_p (malloc'd, concatenated by rank; caller frees). */
-hce_status_t hce_boot_allgatherv(hce_boot_t *boot, const void *in,
-                                 size_t len, size_t *lens, void **out_p,
+hce_status_t hce_boot_allgatherv(hce_boot_t *boot, const void *in, size_t len,
+                                 size_t *lens, void **out_p,
                                  uint64_t deadline);
 hce_status_t hce_boot_barrier(hce_boot_t *boot, uint64_t deadline);
 

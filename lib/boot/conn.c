@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define BODY_FIRST 4096u /* bytes allocated before any of a body has come */
-#define BODY_KEEP (64u << 10)
+#define BODY_KEEP  (64u << 10)
 
 struct hce_boot_out {
     hce_boot_out_t *next;
@@ -119,8 +119,7 @@ static hce_status_t frame_check(const hce_boot_conn_t *conn)
         conn->frame.magic != HCE_BOOT_MAGIC) {
         return HCE_ERR_TRANSPORT;
     }
-    if (conn->got >= sizeof(conn->frame) &&
-        conn->frame.len > conn->max_len) {
+    if (conn->got >= sizeof(conn->frame) && conn->frame.len > conn->max_len) {
         return HCE_ERR_TRANSPORT;
     }
     return HCE_OK;
@@ -154,10 +153,9 @@ static hce_status_t body_read(hce_boot_conn_t *conn)
             status = body_grow(conn);
         }
         if (status == HCE_OK) {
-            status = some_read(conn, conn->body + have,
-                               hce_min(conn->body_size,
-                                       (size_t)conn->frame.len) -
-                                   have);
+            status = some_read(
+                conn, conn->body + have,
+                hce_min(conn->body_size, (size_t)conn->frame.len) - have);
         }
     }
     return status;
@@ -268,8 +266,7 @@ hce_status_t hce_boot_conn_flush(hce_boot_conn_t *conn)
         ssize_t sent;
 
         sent = send(conn->fd, buf->data + conn->first_done,
-                    buf->len - conn->first_done,
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
+                    buf->len - conn->first_done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) {
             continue;
         }

@@ -57,9 +57,9 @@ static hce_status_t auto_create(const hce_boot_params_t *params,
         why.text[0] = '\0';
         status = ways[i].create(params, &why, boot_p);
         if (status != HCE_OK) {
-            len += (size_t)snprintf(tried + len, sizeof(tried) - len,
-                                    "%s%s: %s", len > 0 ? "; " : "",
-                                    ways[i].name, why.text);
+            len +=
+                (size_t)snprintf(tried + len, sizeof(tried) - len, "%s%s: %s",
+                                 len > 0 ? "; " : "", ways[i].name, why.text);
         }
     }
     if (status == HCE_ERR_UNSUPPORTED) {

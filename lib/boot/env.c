@@ -21,8 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORTS 17     /* MASTER_PORT and the next 16 */
-#define ADDRS_MAX 4  /* of MASTER_ADDR */
+#define PORTS       17 /* MASTER_PORT and the next 16 */
+#define ADDRS_MAX   4  /* of MASTER_ADDR */
 #define PORT_NAP_MS 50
 
 typedef struct env {
@@ -97,12 +97,12 @@ static hce_status_t ports_get(env_t *env, hce_boot_why_t *why)
 static hce_status_t env_get(env_t *env, hce_boot_why_t *why)
 {
     int64_t local_rank;
-    hce_status_t status = number_get("RANK", 0, HCE_BOOT_SIZE_MAX - 1,
-                                     &env->rank, why);
+    hce_status_t status =
+        number_get("RANK", 0, HCE_BOOT_SIZE_MAX - 1, &env->rank, why);
 
     if (status == HCE_OK) {
-        status = number_get("WORLD_SIZE", 1, HCE_BOOT_SIZE_MAX, &env->size,
-                            why);
+        status =
+            number_get("WORLD_SIZE", 1, HCE_BOOT_SIZE_MAX, &env->size, why);
     }
     if (status == HCE_OK && env->rank >= env->size) {
         snprintf(why->text, sizeof(why->text),
@@ -111,8 +111,7 @@ static hce_status_t env_get(env_t *env, hce_boot_why_t *why)
         return HCE_ERR_CONFIG;
     }
     if (status == HCE_OK && hce_config_foreign("LOCAL_RANK") != NULL) {
-        status = number_get("LOCAL_RANK", 0, env->size - 1, &local_rank,
-                            why);
+        status = number_get("LOCAL_RANK", 0, env->size - 1, &local_rank, why);
     }
     if (status != HCE_OK) {
         return status;
@@ -156,8 +155,8 @@ static bool host_is_numeric(const char *host)
  * and means the same to them, else all. */
 static void listen_addr_find(const env_t *env, hce_boot_addr_t *addr_p)
 {
-    bool is_exact = host_is_numeric(env->host) ||
-                    strcmp(env->host, "localhost") == 0;
+    bool is_exact =
+        host_is_numeric(env->host) || strcmp(env->host, "localhost") == 0;
 
     for (int i = 0; i < env->num_hosts; i++) {
         hce_boot_addr_t addr = env->hosts[i];

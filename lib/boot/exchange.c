@@ -74,8 +74,7 @@ static hce_status_t result_build(hce_boot_t *boot)
     for (int i = 0; i < boot->num_links; i++) {
         data_len += boot->links[i].part_len;
     }
-    if (lens_len + data_len >
-        HCE_BOOT_FRAME_MAX - sizeof(hce_boot_part_t)) {
+    if (lens_len + data_len > HCE_BOOT_FRAME_MAX - sizeof(hce_boot_part_t)) {
         return HCE_ERR_INVALID_ARG;
     }
     exchange->lens = malloc(lens_len + data_len);
@@ -188,9 +187,9 @@ static void late_blame(hce_boot_t *boot)
 hce_status_t hce_boot_on_part(hce_boot_t *boot, hce_boot_link_t *link,
                               const void *body, size_t len)
 {
-    uint64_t seq = boot->exchange.head.seq +
-                   (boot->exchange.is_open && !boot->exchange.has_result ? 0 :
-                                                                           1);
+    uint64_t seq =
+        boot->exchange.head.seq +
+        (boot->exchange.is_open && !boot->exchange.has_result ? 0 : 1);
     size_t data_len = len - sizeof(hce_boot_part_t);
 
     memcpy(&link->part, body, sizeof(link->part));
@@ -246,9 +245,8 @@ hce_status_t hce_boot_on_result(hce_boot_t *boot, hce_boot_link_t *link,
     memcpy(&head, body, sizeof(head));
     len -= sizeof(head);
     if (!exchange->is_open || exchange->has_result ||
-        head.seq != exchange->head.seq ||
-        head.kind != exchange->head.kind || len < lens_len ||
-        !result_fits(boot, lens, len - lens_len)) {
+        head.seq != exchange->head.seq || head.kind != exchange->head.kind ||
+        len < lens_len || !result_fits(boot, lens, len - lens_len)) {
         return HCE_ERR_TRANSPORT;
     }
     exchange->lens = malloc(len);
@@ -308,9 +306,8 @@ static void exchange_start(hce_boot_t *boot, hce_boot_kind_t kind,
 static hce_status_t exchange_late(hce_boot_t *boot)
 {
     hce_boot_exchange_t *exchange = &boot->exchange;
-    hce_boot_until_t until = {.done = has_result,
-                              .deadline =
-                                  hce_clock_ns() + HCE_BOOT_VERDICT_NS};
+    hce_boot_until_t until = {
+        .done = has_result, .deadline = hce_clock_ns() + HCE_BOOT_VERDICT_NS};
 
     if (hce_boot_is_hub(boot)) {
         late_blame(boot);
@@ -329,8 +326,7 @@ static hce_status_t exchange_late(hce_boot_t *boot)
 
 /* Leaves the result in boot->exchange; the caller cleans up. */
 static hce_status_t exchange_run(hce_boot_t *boot, hce_boot_kind_t kind,
-                                 const void *in, size_t len,
-                                 uint64_t deadline)
+                                 const void *in, size_t len, uint64_t deadline)
 {
     hce_boot_until_t until = {.done = has_result, .deadline = deadline};
     hce_status_t status;
@@ -359,17 +355,15 @@ hce_status_t hce_boot_allgather(hce_boot_t *boot, const void *in, size_t len,
     hce_boot_lock(boot);
     status = exchange_run(boot, HCE_BOOT_KIND_ALLGATHER, in, len, deadline);
     if (status == HCE_OK && len > 0) {
-        memcpy(out, boot->exchange.lens + boot->size,
-               boot->exchange.data_len);
+        memcpy(out, boot->exchange.lens + boot->size, boot->exchange.data_len);
     }
     hce_boot_exchange_cleanup(boot);
     hce_boot_unlock(boot);
     return status;
 }
 
-hce_status_t hce_boot_allgatherv(hce_boot_t *boot, const void *in,
-                                 size_t len, size_t *lens, void **out_p,
-                                 uint64_t deadline)
+hce_status_t hce_boot_allgatherv(hce_boot_t *boot, const void *in, size_t len,
+                                 size_t *lens, void **out_p, uint64_t deadline)
 {
     const hce_boot_exchange_t *exchange = &boot->exchange;
     hce_status_t status;

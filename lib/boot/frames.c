@@ -36,8 +36,8 @@ static const rule_t rules[HCE_BOOT_TYPE_LAST] = {
     [HCE_BOOT_PART] = {TO_HUB, sizeof(hce_boot_part_t),
                        sizeof(hce_boot_part_t) + HCE_BOOT_PART_MAX,
                        hce_boot_on_part},
-    [HCE_BOOT_RESULT] = {TO_LEAF, sizeof(hce_boot_part_t),
-                         HCE_BOOT_FRAME_MAX, hce_boot_on_result},
+    [HCE_BOOT_RESULT] = {TO_LEAF, sizeof(hce_boot_part_t), HCE_BOOT_FRAME_MAX,
+                         hce_boot_on_result},
     [HCE_BOOT_LATE] = {TO_HUB, sizeof(hce_boot_part_t),
                        sizeof(hce_boot_part_t), hce_boot_on_late},
     [HCE_BOOT_NEWS] = {TO_HUB | TO_LEAF, sizeof(hce_boot_news_msg_t),
@@ -56,8 +56,7 @@ static void link_broken(hce_boot_t *boot, hce_boot_link_t *link,
     const hce_boot_frame_t *frame = &link->conn.frame;
     char name[128], why[256];
 
-    snprintf(why, sizeof(why),
-             "%s %s (type %u, %u bytes, version %u)",
+    snprintf(why, sizeof(why), "%s %s (type %u, %u bytes, version %u)",
              hce_boot_rank_text(boot, link->rank, name, sizeof(name)), what,
              frame->type, frame->len, frame->version);
     hce_boot_link_lost(boot, link, why);

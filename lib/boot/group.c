@@ -235,8 +235,7 @@ void hce_boot_link_send(hce_boot_t *boot, hce_boot_link_t *link,
     hce_boot_buf_t *buf = hce_boot_buf_create(type, body, len, NULL, 0);
 
     if (buf == NULL) {
-        hce_log(ERROR, BOOT, "no memory for a message to rank %d",
-                link->rank);
+        hce_log(ERROR, BOOT, "no memory for a message to rank %d", link->rank);
         return;
     }
     link_post(boot, link, buf);
@@ -269,9 +268,9 @@ const char *hce_boot_rank_text(const hce_boot_t *boot, int rank, char *buf,
                                size_t size)
 {
     hce_boot_link_t *link = hce_boot_link_find((hce_boot_t *)boot, rank);
-    const hce_boot_who_t *who = rank == boot->rank ? &boot->who :
-                                link != NULL       ? &link->who :
-                                                     NULL;
+    const hce_boot_who_t *who = rank == boot->rank ? &boot->who
+                                : link != NULL     ? &link->who
+                                                   : NULL;
 
     if (who == NULL || who->host[0] == '\0') {
         snprintf(buf, size, "rank %d", rank);

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGGER_NS (100 * HCE_NS_PER_MS)
-#define ATTEMPT_NS (5 * HCE_NS_PER_SEC) /* until the hub's challenge */
+#define STAGGER_NS       (100 * HCE_NS_PER_MS)
+#define ATTEMPT_NS       (5 * HCE_NS_PER_SEC) /* until the hub's challenge */
 #define BACKOFF_FIRST_NS (10 * HCE_NS_PER_MS)
-#define BACKOFF_MAX_NS HCE_NS_PER_SEC
+#define BACKOFF_MAX_NS   HCE_NS_PER_SEC
 /* A hub that another hand has started may be another job's: how long a better
  * one is looked for. */
 #define STRANGER_NS (2 * HCE_NS_PER_SEC)
@@ -141,8 +141,8 @@ static void attempt_prove(join_t *join, attempt_t *attempt)
     hce_boot_proof_t proof;
 
     nonces_fill(attempt, &nonces);
-    hce_boot_claim_mac(join->meeting, &attempt->hello, &nonces,
-                       HCE_BOOT_PROOF, proof.mac);
+    hce_boot_claim_mac(join->meeting, &attempt->hello, &nonces, HCE_BOOT_PROOF,
+                       proof.mac);
     if (hce_boot_conn_send(&attempt->conn, HCE_BOOT_PROOF, &proof,
                            sizeof(proof)) != HCE_OK) {
         attempt_end(join, attempt, "closed by the other side");
@@ -169,8 +169,7 @@ static void welcome_handle(join_t *join, attempt_t *attempt,
                  join->boot->secret);
     hce_boot_lock(join->boot);
     join->status = hce_boot_link_open(join->boot, &join->boot->links[0],
-                                      &attempt->conn,
-                                      &attempt->challenge.who);
+                                      &attempt->conn, &attempt->challenge.who);
     hce_boot_unlock(join->boot);
     attempt->state = ATTEMPT_IDLE;
 }
@@ -189,16 +188,15 @@ static void refuse_handle(join_t *join, attempt_t *attempt,
     if (refuse.reason == HCE_BOOT_REASON_VERSION) {
         snprintf(join->meeting->why, sizeof(join->meeting->why),
                  "rank %d speaks wire version %u, rank 0 speaks version %u",
-                 join->meeting->rank, HCE_BOOT_WIRE_VERSION,
-                 refuse.version);
+                 join->meeting->rank, HCE_BOOT_WIRE_VERSION, refuse.version);
         join->status = HCE_ERR_VERSION;
     } else if (join->meeting->is_private &&
                refuse.reason != HCE_BOOT_REASON_JOB) {
         snprintf(join->meeting->why, sizeof(join->meeting->why), "%s",
                  refuse.text);
-        join->status = refuse.reason == HCE_BOOT_REASON_SECRET ?
-                           HCE_ERR_BOOTSTRAP :
-                           HCE_ERR_CONFIG;
+        join->status = refuse.reason == HCE_BOOT_REASON_SECRET
+                           ? HCE_ERR_BOOTSTRAP
+                           : HCE_ERR_CONFIG;
     }
 }
 
@@ -323,9 +321,9 @@ static void join_explain(join_t *join, const char *what)
 {
     char *why = join->meeting->why;
     size_t size = sizeof(join->meeting->why);
-    size_t len = (size_t)snprintf(why, size,
-                                  "rank %d has not found its rank 0 %s",
-                                  join->meeting->rank, what);
+    size_t len =
+        (size_t)snprintf(why, size, "rank %d has not found its rank 0 %s",
+                         join->meeting->rank, what);
 
     for (int i = 0; i < join->num && len < size;) {
         const attempt_t *first = &join->attempts[i];
@@ -339,9 +337,9 @@ static void join_explain(join_t *join, const char *what)
         }
         hce_boot_addr_text(first->addr, a, sizeof(a));
         hce_boot_addr_text(join->attempts[last].addr, b, sizeof(b));
-        len += (size_t)snprintf(why + len, size - len, "; %s%s%s: %s", a,
-                                last > i ? " to " : "", last > i ? b : "",
-                                text);
+        len +=
+            (size_t)snprintf(why + len, size - len, "; %s%s%s: %s", a,
+                             last > i ? " to " : "", last > i ? b : "", text);
         i = last + 1;
     }
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PARENT_LOOK_MS 50
-#define SLEEP_MAX_MS 60000
+#define SLEEP_MAX_MS   60000
 
 hce_status_t hce_boot_meeting_check(hce_boot_meeting_t *meeting)
 {
@@ -36,8 +36,7 @@ hce_status_t hce_boot_meeting_check(hce_boot_meeting_t *meeting)
     return status;
 }
 
-int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting,
-                              uint64_t then)
+int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting, uint64_t then)
 {
     uint64_t now = hce_clock_ns();
     uint64_t ms = SLEEP_MAX_MS;
@@ -56,8 +55,8 @@ int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting,
 
 void hce_boot_claim_mac(const hce_boot_meeting_t *meeting,
                         const hce_boot_hello_t *hello,
-                        const hce_boot_nonces_t *nonces,
-                        hce_boot_type_t type, uint8_t mac[HCE_BOOT_KEY_LEN])
+                        const hce_boot_nonces_t *nonces, hce_boot_type_t type,
+                        uint8_t mac[HCE_BOOT_KEY_LEN])
 {
     hce_boot_claim_t claim = {.job = meeting->job,
                               .rank = hello->rank,
@@ -112,8 +111,8 @@ static void meet_fail(hce_boot_meeting_t *meeting, hce_boot_t *boot,
         snprintf(meeting->why, sizeof(meeting->why), "%s",
                  boot->verdict.news.text);
     } else if (hce_boot_is_hub(boot)) {
-        hce_boot_news_tell(boot, status, -1, "the group was not formed: %.400s",
-                           meeting->why);
+        hce_boot_news_tell(boot, status, -1,
+                           "the group was not formed: %.400s", meeting->why);
     }
     hce_boot_unlock(boot);
 }

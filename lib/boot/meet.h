@@ -51,7 +51,7 @@ typedef struct hce_boot_nonces {
 } hce_boot_nonces_t;
 void hce_boot_claim_mac(const hce_boot_meeting_t *meeting,
                         const hce_boot_hello_t *hello,
-                        const hce_boot_nonces_t *nonces,
-                        hce_boot_type_t type, uint8_t mac[HCE_BOOT_KEY_LEN]);
+                        const hce_boot_nonces_t *nonces, hce_boot_type_t type,
+                        uint8_t mac[HCE_BOOT_KEY_LEN]);
 
 #endif

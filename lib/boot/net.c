@@ -77,9 +77,9 @@ const char *hce_boot_addr_text(const hce_boot_addr_t *addr, char *buf,
 
 bool hce_boot_addr_is_loopback(const hce_boot_addr_t *addr)
 {
-    return addr->family == 6 ?
-               IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)addr->ip) :
-               addr->ip[0] == 127;
+    return addr->family == 6
+               ? IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)addr->ip)
+               : addr->ip[0] == 127;
 }
 
 void hce_boot_addr_loopback(hce_boot_addr_t *addr_p)
@@ -127,9 +127,9 @@ static int ifaddr_rank(const struct ifaddrs *ifa, const char *ifname)
         return 0;
     }
     if (ifname != NULL) {
-        return strcmp(ifname, ifa->ifa_name) != 0 ? 0 :
-               addr.family == 4                   ? 2 :
-                                                    1;
+        return strcmp(ifname, ifa->ifa_name) != 0 ? 0
+               : addr.family == 4                 ? 2
+                                                  : 1;
     }
     if ((ifa->ifa_flags & IFF_LOOPBACK) != 0) {
         return 0;

@@ -30,8 +30,7 @@ static void news_pack(const hce_boot_news_t *news, hce_boot_news_msg_t *msg)
 
 static bool hub_listens(const hce_boot_t *boot)
 {
-    return !hce_boot_is_hub(boot) &&
-           hce_boot_link_is_open(&boot->links[0]) &&
+    return !hce_boot_is_hub(boot) && hce_boot_link_is_open(&boot->links[0]) &&
            !boot->links[0].has_left;
 }
 
@@ -41,8 +40,8 @@ static void news_send(hce_boot_t *boot, const hce_boot_news_t *news)
     hce_boot_news_msg_t msg;
 
     news_pack(news, &msg);
-    hce_boot_links_post(boot, hce_boot_buf_create(HCE_BOOT_NEWS, &msg,
-                                                  sizeof(msg), NULL, 0));
+    hce_boot_links_post(
+        boot, hce_boot_buf_create(HCE_BOOT_NEWS, &msg, sizeof(msg), NULL, 0));
 }
 
 static void verdict_set(hce_boot_t *boot, const hce_boot_news_t *news,
@@ -176,8 +175,8 @@ static void end_check(hce_boot_t *boot)
 void hce_boot_link_lost(hce_boot_t *boot, hce_boot_link_t *link,
                         const char *why)
 {
-    bool is_expected = link->has_left ||
-                       (boot->has_left && !hce_boot_is_hub(boot));
+    bool is_expected =
+        link->has_left || (boot->has_left && !hce_boot_is_hub(boot));
     char name[128];
 
     if (why != NULL) {
@@ -216,8 +215,7 @@ static bool goodbye_done(const hce_boot_t *boot)
         }
     }
     return boot->has_ended || boot->verdict.have ||
-           (!hce_boot_is_hub(boot) &&
-            !hce_boot_link_is_open(&boot->links[0]));
+           (!hce_boot_is_hub(boot) && !hce_boot_link_is_open(&boot->links[0]));
 }
 
 void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns)
@@ -232,8 +230,8 @@ void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns)
     }
     if (!boot->has_left) {
         boot->has_left = true;
-        hce_boot_links_post(boot, hce_boot_buf_create(HCE_BOOT_GOODBYE, NULL,
-                                                      0, NULL, 0));
+        hce_boot_links_post(
+            boot, hce_boot_buf_create(HCE_BOOT_GOODBYE, NULL, 0, NULL, 0));
         end_check(boot);
     }
     (void)hce_boot_wait(boot, &until);

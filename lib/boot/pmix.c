@@ -38,7 +38,7 @@ typedef struct card {
 _Static_assert(sizeof(card_t) == 80, "wire");
 
 typedef struct client {
-    bool is_ready; /* PMIx_Init has succeeded; it is done once a process */
+    bool is_ready;  /* PMIx_Init has succeeded; it is done once a process */
     bool is_broken; /* a fence was given up: no other may be started */
     pid_t pid;
     pmix_proc_t me;
@@ -144,8 +144,8 @@ static bool fence_await(fence_t *fence, uint64_t deadline)
     wall.tv_sec = (time_t)(then / HCE_NS_PER_SEC);
     wall.tv_nsec = (long)(then % HCE_NS_PER_SEC);
     do {
-        rc = deadline == HCE_TIME_NEVER ? sem_wait(&fence->done) :
-                                          sem_timedwait(&fence->done, &wall);
+        rc = deadline == HCE_TIME_NEVER ? sem_wait(&fence->done)
+                                        : sem_timedwait(&fence->done, &wall);
     } while (rc != 0 && errno == EINTR);
     return rc == 0;
 }
@@ -315,8 +315,7 @@ static hce_status_t meeting_prepare(hce_boot_meeting_t *meeting, card_t *card,
     if (status != HCE_OK) {
         return status;
     }
-    len = snprintf(job, sizeof(job), "%u %s", client.count,
-                   client.me.nspace);
+    len = snprintf(job, sizeof(job), "%u %s", client.count, client.me.nspace);
     meeting->job = hce_boot_hash(job, (size_t)len);
     meeting->rank = (int)client.me.rank;
     meeting->size = (int)client.size;
@@ -344,8 +343,7 @@ hce_status_t hce_boot_pmix_create(const hce_boot_params_t *params,
     hce_boot_who_self(&who);
     memcpy(meeting.key, card.key, sizeof(meeting.key));
     meeting.addrs = card.addrs;
-    meeting.num_addrs =
-        who.host_id == card.host_id ? (int)card.num_addrs : 1;
+    meeting.num_addrs = who.host_id == card.host_id ? (int)card.num_addrs : 1;
     status = hce_boot_meet(&meeting, boot_p);
     memcpy(why->text, meeting.why, sizeof(why->text));
     return status;

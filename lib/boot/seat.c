@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #define CALLERS_MAX 256
-#define CALLER_NS (5 * HCE_NS_PER_SEC)     /* from accept to seat */
-#define CROWD_NS (200 * HCE_NS_PER_MS)     /* the same, when places are short */
-#define PAUSE_NS (20 * HCE_NS_PER_MS)      /* between looks for a free place */
+#define CALLER_NS   (5 * HCE_NS_PER_SEC)  /* from accept to seat */
+#define CROWD_NS    (200 * HCE_NS_PER_MS) /* the same, when places are short */
+#define PAUSE_NS    (20 * HCE_NS_PER_MS)  /* between looks for a free place */
 #define SEAT_EVENTS 64
 
 typedef struct caller {
@@ -80,12 +80,11 @@ static void caller_misfit(seats_t *seats, caller_t *caller,
                           hce_boot_reason_t reason, const char *what)
 {
     const hce_boot_hello_t *hello = &caller->hello;
-    hce_status_t status = reason == HCE_BOOT_REASON_VERSION ?
-                              HCE_ERR_VERSION :
-                              HCE_ERR_CONFIG;
+    hce_status_t status =
+        reason == HCE_BOOT_REASON_VERSION ? HCE_ERR_VERSION : HCE_ERR_CONFIG;
 
-    snprintf(seats->note, sizeof(seats->note), "rank %d at %s %s",
-             hello->rank, caller->addr, what);
+    snprintf(seats->note, sizeof(seats->note), "rank %d at %s %s", hello->rank,
+             caller->addr, what);
     if (seats->meeting->is_private || reason == HCE_BOOT_REASON_VERSION) {
         hce_boot_lock(seats->boot);
         hce_boot_news_tell(seats->boot, status, hello->rank, "%s",
@@ -166,8 +165,8 @@ static void caller_seat(seats_t *seats, caller_t *caller)
         hce_boot_conn_close(&caller->conn);
     }
     hce_boot_unlock(seats->boot);
-    hce_log(DEBUG, BOOT, "rank %d has come from %s; %d to come",
-            link->rank, caller->addr, seats->missing);
+    hce_log(DEBUG, BOOT, "rank %d has come from %s; %d to come", link->rank,
+            caller->addr, seats->missing);
 }
 
 static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
@@ -177,18 +176,16 @@ static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
     uint8_t mac[HCE_BOOT_KEY_LEN];
     char what[128];
 
-    hce_boot_claim_mac(seats->meeting, hello, &caller->nonces,
-                       HCE_BOOT_PROOF, mac);
+    hce_boot_claim_mac(seats->meeting, hello, &caller->nonces, HCE_BOOT_PROOF,
+                       mac);
     if (!hce_boot_mac_equal(mac, body)) {
         hce_log(WARN, BOOT, "%s (rank %d, host %s): refused: wrong secret",
                 caller->addr, hello->rank, hello->who.host);
         caller_refuse(seats, caller, HCE_BOOT_REASON_SECRET,
-                      "rank %d has another secret than rank 0",
-                      hello->rank);
+                      "rank %d has another secret than rank 0", hello->rank);
     } else if (hello->size != size) {
-        snprintf(what, sizeof(what),
-                 "is one of %d ranks, rank 0 is one of %d", hello->size,
-                 size);
+        snprintf(what, sizeof(what), "is one of %d ranks, rank 0 is one of %d",
+                 hello->size, size);
         caller_misfit(seats, caller, HCE_BOOT_REASON_SIZE, what);
     } else if (hello->rank < 1 || hello->rank >= size) {
         snprintf(what, sizeof(what), "does not exist among %d ranks", size);
@@ -196,8 +193,10 @@ static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
     } else if (hce_boot_link_is_open(&seats->boot->links[hello->rank - 1])) {
         hce_boot_who_t *first = &seats->boot->links[hello->rank - 1].who;
 
-        snprintf(what, sizeof(what), "(pid %d) is there twice, also as pid "
-                 "%d on %s", hello->who.pid, first->pid, first->host);
+        snprintf(what, sizeof(what),
+                 "(pid %d) is there twice, also as pid "
+                 "%d on %s",
+                 hello->who.pid, first->pid, first->host);
         caller_misfit(seats, caller, HCE_BOOT_REASON_TAKEN, what);
     } else {
         caller_seat(seats, caller);
@@ -216,8 +215,8 @@ static void caller_read(seats_t *seats, caller_t *caller)
     }
     if (status != HCE_OK) {
         hce_log(DEBUG, BOOT, "%s: %s", caller->addr,
-                status == HCE_ERR_GONE ? "gone before it proved anything" :
-                                         "speaks something else");
+                status == HCE_ERR_GONE ? "gone before it proved anything"
+                                       : "speaks something else");
         caller_drop(seats, caller);
     } else if (frame->version != HCE_BOOT_WIRE_VERSION) {
         version_differs(seats, caller, frame, body);
@@ -290,8 +289,8 @@ static void callers_accept(seats_t *seats, int listen_fd)
     for (int i = 0; i < SEAT_EVENTS; i++) {
         caller_t *caller = place_find(seats, hce_clock_ns());
         int fd = -1;
-        int rc = caller == NULL ? -ENOBUFS :
-                                  hce_boot_net_accept(listen_fd, &fd);
+        int rc =
+            caller == NULL ? -ENOBUFS : hce_boot_net_accept(listen_fd, &fd);
 
         if (rc == 0) {
             caller_add(seats, caller, fd);
@@ -369,9 +368,9 @@ static void absent_blame(seats_t *seats)
     hce_boot_news_tell(boot, HCE_ERR_BOOTSTRAP, first,
                        "rank %s%s of %d did not come to rank 0 on %s in "
                        "time%s%s",
-                       list, seats->missing > shown ? ", ..." : "",
-                       boot->size, boot->who.host,
-                       seats->note[0] != '\0' ? "; " : "", seats->note);
+                       list, seats->missing > shown ? ", ..." : "", boot->size,
+                       boot->who.host, seats->note[0] != '\0' ? "; " : "",
+                       seats->note);
 }
 
 /* HCE_INPROGRESS while ranks are missing. */
@@ -387,8 +386,8 @@ static hce_status_t seats_check(seats_t *seats)
     } else if (seats->missing == 0) {
         boot->has_started = true;
         hce_boot_watch_start(boot, boot->watch.silence_ns);
-        hce_boot_links_post(boot, hce_boot_buf_create(HCE_BOOT_START, NULL,
-                                                      0, NULL, 0));
+        hce_boot_links_post(
+            boot, hce_boot_buf_create(HCE_BOOT_START, NULL, 0, NULL, 0));
         status = HCE_OK;
     } else if (status == HCE_ERR_BOOTSTRAP) {
         absent_blame(seats);

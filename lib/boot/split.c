@@ -105,8 +105,7 @@ static hce_status_t own_addr_find(split_t *split, hce_boot_addr_t *addr_p)
 static hce_status_t place_open(split_t *split, place_t *place)
 {
     hce_boot_addr_t addr;
-    hce_status_t status = hce_boot_random(place->nonce,
-                                          sizeof(place->nonce));
+    hce_status_t status = hce_boot_random(place->nonce, sizeof(place->nonce));
 
     if (status == HCE_OK && split->meeting.size > 1) {
         status = own_addr_find(split, &addr);
@@ -114,8 +113,7 @@ static hce_status_t place_open(split_t *split, place_t *place)
             status = hce_boot_listen_open(&addr, &split->meeting.listen);
         }
         place->num_addrs = (uint32_t)split->meeting.listen.num;
-        memcpy(place->addrs, split->meeting.listen.addr,
-               sizeof(place->addrs));
+        memcpy(place->addrs, split->meeting.listen.addr, sizeof(place->addrs));
     }
     place->status = status;
     return status;
@@ -126,19 +124,20 @@ static hce_status_t place_use(split_t *split)
 {
     const place_t *place = &split->places[split->hub];
     int me = hce_boot_rank(split->parent);
-    bool is_same_host = split->choices[me].host_id ==
-                        split->choices[split->hub].host_id;
+    bool is_same_host =
+        split->choices[me].host_id == split->choices[split->hub].host_id;
     hce_boot_meeting_t *meeting = &split->meeting;
     char name[128];
 
-    if (place->status != HCE_OK || (meeting->size > 1 &&
-        (place->num_addrs < 1 || place->num_addrs > HCE_BOOT_LISTEN_MAX))) {
-        hce_log(ERROR, BOOT, "split: %s cannot be the new group's rank 0: %s",
-                hce_boot_rank_text(split->parent, split->hub, name,
-                                   sizeof(name)),
-                hce_status_string((hce_status_t)place->status));
-        return place->status < 0 ? (hce_status_t)place->status :
-                                   HCE_ERR_TRANSPORT;
+    if (place->status != HCE_OK ||
+        (meeting->size > 1 &&
+         (place->num_addrs < 1 || place->num_addrs > HCE_BOOT_LISTEN_MAX))) {
+        hce_log(
+            ERROR, BOOT, "split: %s cannot be the new group's rank 0: %s",
+            hce_boot_rank_text(split->parent, split->hub, name, sizeof(name)),
+            hce_status_string((hce_status_t)place->status));
+        return place->status < 0 ? (hce_status_t)place->status
+                                 : HCE_ERR_TRANSPORT;
     }
     meeting->job = hce_boot_hash(place->nonce, sizeof(place->nonce));
     hce_boot_mac(split->parent->secret, place->nonce, sizeof(place->nonce),

@@ -73,10 +73,10 @@ static hce_boot_heartbeat_t report_of(const hce_boot_t *boot, int rank)
     if (rank != boot->rank) {
         return boot->links[rank - 1].report;
     }
-    report.call = atomic_load_explicit(&boot->report_call,
-                                       memory_order_relaxed);
-    report.waits_for = atomic_load_explicit(&boot->report_waits_for,
-                                            memory_order_relaxed);
+    report.call =
+        atomic_load_explicit(&boot->report_call, memory_order_relaxed);
+    report.waits_for =
+        atomic_load_explicit(&boot->report_waits_for, memory_order_relaxed);
     return report;
 }
 
@@ -91,8 +91,8 @@ static end_t end_find(const hce_boot_t *boot, int rank)
     if (report.call != boot->complaint.call) {
         return report.call < boot->complaint.call ? END_ABSENT : END_AHEAD;
     }
-    return report.waits_for < 0 || report.waits_for == rank ? END_IDLE :
-                                                              END_NONE;
+    return report.waits_for < 0 || report.waits_for == rank ? END_IDLE
+                                                            : END_NONE;
 }
 
 /* Ranks from the one that complains to the one to blame; their number goes
@@ -229,8 +229,8 @@ static void complaint_judge_alone(hce_boot_t *boot,
                            msg->text);
     } else {
         hce_boot_news_tell(boot, HCE_ERR_TIMEOUT, rank,
-                           "rank %d makes no progress in call %llu: %s",
-                           rank, (unsigned long long)msg->call, msg->text);
+                           "rank %d makes no progress in call %llu: %s", rank,
+                           (unsigned long long)msg->call, msg->text);
     }
 }
 

@@ -33,7 +33,8 @@ static pending_t *pending_first;
 static bool id_read(const hce_unique_id_t *unique_id, hce_boot_uid_t *id)
 {
     memcpy(id, unique_id->data, sizeof(*id));
-    return memcmp(id->magic, HCE_BOOT_UID_MAGIC, sizeof(HCE_BOOT_UID_MAGIC)) == 0 &&
+    return memcmp(id->magic, HCE_BOOT_UID_MAGIC, sizeof(HCE_BOOT_UID_MAGIC)) ==
+               0 &&
            id->version == HCE_BOOT_UID_VERSION && id->num_addrs >= 1 &&
            id->num_addrs <= HCE_BOOT_LISTEN_MAX;
 }
@@ -45,8 +46,7 @@ static pending_t *pending_take(uint64_t job, bool foreign_only)
 
     pthread_mutex_lock(&pending_lock);
     for (at = &pending_first; *at != NULL; at = &(*at)->next) {
-        if ((*at)->job == job &&
-            (!foreign_only || (*at)->pid != getpid())) {
+        if ((*at)->job == job && (!foreign_only || (*at)->pid != getpid())) {
             found = *at;
             *at = found->next;
             break;
@@ -69,7 +69,8 @@ static void pending_drop(uint64_t job, bool foreign_only)
 static hce_status_t id_make(const hce_boot_addr_t *primary,
                             hce_unique_id_t *unique_id)
 {
-    hce_boot_uid_t id = {.magic = HCE_BOOT_UID_MAGIC, .version = HCE_BOOT_UID_VERSION};
+    hce_boot_uid_t id = {.magic = HCE_BOOT_UID_MAGIC,
+                         .version = HCE_BOOT_UID_VERSION};
     pending_t *pending = calloc(1, sizeof(*pending));
     hce_boot_who_t who;
     hce_status_t status = HCE_ERR_NO_MEMORY;
@@ -161,8 +162,8 @@ static void leaf_prepare(hce_boot_meeting_t *meeting, const hce_boot_uid_t *id)
     pending_drop(id->job, true);
 }
 
-static hce_status_t params_check(const hce_boot_params_t *params, hce_boot_uid_t *id,
-                                 hce_boot_why_t *why)
+static hce_status_t params_check(const hce_boot_params_t *params,
+                                 hce_boot_uid_t *id, hce_boot_why_t *why)
 {
     if (params->unique_id == NULL || !id_read(params->unique_id, id)) {
         snprintf(why->text, sizeof(why->text),

@@ -9,7 +9,7 @@
 #include "boot/net.h"
 #include "boot/wire.h"
 
-#define HCE_BOOT_UID_MAGIC "HCE id"
+#define HCE_BOOT_UID_MAGIC   "HCE id"
 #define HCE_BOOT_UID_VERSION 1
 
 /* Inside of hce_unique_id_t. The libraries of two ranks may differ: that

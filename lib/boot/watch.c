@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define BEAT_MAX_NS HCE_NS_PER_SEC
+#define BEAT_MAX_NS      HCE_NS_PER_SEC
 #define BEATS_IN_SILENCE 4
 
 static void beat_schedule(hce_boot_t *boot)
@@ -34,8 +34,8 @@ void hce_boot_watch_start(hce_boot_t *boot, uint64_t silence_ns)
     watch->beat_ns = BEAT_MAX_NS;
     if (silence_ns != 0) {
         watch->beat_ns =
-            hce_min(BEAT_MAX_NS, hce_max(silence_ns / BEATS_IN_SILENCE,
-                                         HCE_NS_PER_MS));
+            hce_min(BEAT_MAX_NS,
+                    hce_max(silence_ns / BEATS_IN_SILENCE, HCE_NS_PER_MS));
     }
     watch->is_started = true;
     beat_schedule(boot);
@@ -65,10 +65,10 @@ void hce_boot_watch_resume(hce_boot_t *boot, uint64_t now)
 static void heartbeat_fill(const hce_boot_t *boot,
                            hce_boot_heartbeat_t *beat_p)
 {
-    beat_p->call = atomic_load_explicit(&boot->report_call,
-                                        memory_order_relaxed);
-    beat_p->waits_for = atomic_load_explicit(&boot->report_waits_for,
-                                             memory_order_relaxed);
+    beat_p->call =
+        atomic_load_explicit(&boot->report_call, memory_order_relaxed);
+    beat_p->waits_for =
+        atomic_load_explicit(&boot->report_waits_for, memory_order_relaxed);
     beat_p->round = boot->watch.round;
 }
 
@@ -90,8 +90,7 @@ static void beats_send(hce_boot_t *boot)
     }
 }
 
-static void link_silent(hce_boot_t *boot, hce_boot_link_t *link,
-                        uint64_t now)
+static void link_silent(hce_boot_t *boot, hce_boot_link_t *link, uint64_t now)
 {
     char name[128];
 
@@ -143,8 +142,8 @@ void hce_boot_watch_ask(hce_boot_t *boot)
 
     boot->watch.round++;
     heartbeat_fill(boot, &beat);
-    hce_boot_links_post(boot, hce_boot_buf_create(HCE_BOOT_ASK, &beat,
-                                                  sizeof(beat), NULL, 0));
+    hce_boot_links_post(
+        boot, hce_boot_buf_create(HCE_BOOT_ASK, &beat, sizeof(beat), NULL, 0));
 }
 
 hce_status_t hce_boot_on_heartbeat(hce_boot_t *boot, hce_boot_link_t *link,

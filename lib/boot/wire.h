@@ -17,18 +17,18 @@
 #error "the wire structs need a little-endian machine"
 #endif
 
-#define HCE_BOOT_MAGIC 0x42454348u /* reads "HCEB" */
+#define HCE_BOOT_MAGIC        0x42454348u /* reads "HCEB" */
 #define HCE_BOOT_WIRE_VERSION 1
 
 #define HCE_BOOT_NONCE_LEN 16
-#define HCE_BOOT_KEY_LEN 16
-#define HCE_BOOT_HOST_LEN 64
-#define HCE_BOOT_TEXT_LEN 480
+#define HCE_BOOT_KEY_LEN   16
+#define HCE_BOOT_HOST_LEN  64
+#define HCE_BOOT_TEXT_LEN  480
 
 /* Bytes after the header, at most. Nobody is trusted with more than a few
  * bytes before the hub has seated him. */
 #define HCE_BOOT_HELLO_MAX 512u
-#define HCE_BOOT_PART_MAX (16u << 20)
+#define HCE_BOOT_PART_MAX  (16u << 20)
 #define HCE_BOOT_FRAME_MAX (1u << 30)
 
 typedef enum hce_boot_type {
@@ -63,7 +63,7 @@ typedef struct hce_boot_frame {
 typedef struct hce_boot_who {
     uint64_t host_id; /* boot and network namespace, as a hash */
     int32_t pid;
-    int32_t parent;  /* process that started it */
+    int32_t parent; /* process that started it */
     int32_t session;
     int32_t reserved;
     char host[HCE_BOOT_HOST_LEN];
@@ -104,11 +104,11 @@ typedef struct hce_boot_claim {
 
 typedef enum hce_boot_reason {
     HCE_BOOT_REASON_VERSION = 1,
-    HCE_BOOT_REASON_JOB = 2,    /* another group's hub */
-    HCE_BOOT_REASON_SIZE = 3,   /* number of ranks differs */
-    HCE_BOOT_REASON_RANK = 4,   /* no such rank */
-    HCE_BOOT_REASON_TAKEN = 5,  /* the rank has its seat already */
-    HCE_BOOT_REASON_SECRET = 6  /* the proof is wrong */
+    HCE_BOOT_REASON_JOB = 2,   /* another group's hub */
+    HCE_BOOT_REASON_SIZE = 3,  /* number of ranks differs */
+    HCE_BOOT_REASON_RANK = 4,  /* no such rank */
+    HCE_BOOT_REASON_TAKEN = 5, /* the rank has its seat already */
+    HCE_BOOT_REASON_SECRET = 6 /* the proof is wrong */
 } hce_boot_reason_t;
 
 typedef struct hce_boot_refuse {

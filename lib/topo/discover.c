@@ -39,8 +39,8 @@ static void card_fill(card_t *card, int node_override)
                    (unsigned long long)hce_boot_host_namespace("net"),
                    card->host);
     card->identity = hce_boot_hash(text, (size_t)len);
-    card->node = node_override >= 0 ? node_override :
-                                      (int32_t)hce_topo_settings.node_id;
+    card->node = node_override >= 0 ? node_override
+                                    : (int32_t)hce_topo_settings.node_id;
     card->is_mistaken = !hce_topo_proxy_cpus_check();
 }
 
@@ -85,16 +85,15 @@ static hce_status_t colors_fill(const card_t *cards, int size, int *color)
         bool is_set = cards[r].node >= 0;
         int first = 0;
 
-        while (is_set ? cards[first].node != cards[r].node :
-                        cards[first].identity != cards[r].identity) {
+        while (is_set ? cards[first].node != cards[r].node
+                      : cards[first].identity != cards[r].identity) {
             first++;
         }
         if (cards[first].identity != cards[r].identity) {
             hce_log(ERROR, TOPO,
                     "rank %d on %.63s and rank %d on %.63s share no memory, "
                     "but both have node %d by setting",
-                    first, cards[first].host, r, cards[r].host,
-                    cards[r].node);
+                    first, cards[first].host, r, cards[r].host, cards[r].node);
             return HCE_ERR_CONFIG;
         }
         color[r] = first;
@@ -121,14 +120,12 @@ static void layout_log(const hce_layout_t *layout, const char *host)
             }
             len += (size_t)snprintf(text + len, sizeof(text) - len,
                                     from == to ? "%s%d" : "%s%d-%d",
-                                    text[len - 1] == ' ' ? "" : ",", from,
-                                    to);
+                                    text[len - 1] == ' ' ? "" : ",", from, to);
         }
     }
     hce_log(INFO, TOPO, "%d ranks on %d node%s:%s%s (this one on %s)",
-            layout->nranks, layout->nnodes,
-            layout->nnodes == 1 ? "" : "s", text,
-            len >= sizeof(text) - 32 ? " ..." : "", host);
+            layout->nranks, layout->nnodes, layout->nnodes == 1 ? "" : "s",
+            text, len >= sizeof(text) - 32 ? " ..." : "", host);
 }
 
 static hce_status_t layout_make(const card_t *cards, int size, int me,

@@ -41,8 +41,8 @@ static bool machine_open(bool with_devices, hwloc_topology_t *topology_p)
     }
     plugins_leave_out(topology);
     hwloc_topology_set_io_types_filter(
-        topology, with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT :
-                                 HWLOC_TYPE_FILTER_KEEP_NONE);
+        topology, with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT
+                               : HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc_topology_load(topology) != 0) {
         hwloc_topology_destroy(topology);
         return false;
@@ -70,8 +70,8 @@ void hce_topo_describe(char *buf, size_t size)
 /* An RDMA device goes before an Ethernet interface. */
 static hwloc_obj_t nic_find(hwloc_topology_t topology)
 {
-    static const hwloc_obj_osdev_type_t types[] = {
-        HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK};
+    static const hwloc_obj_osdev_type_t types[] = {HWLOC_OBJ_OSDEV_OPENFABRICS,
+                                                   HWLOC_OBJ_OSDEV_NETWORK};
 
     for (int t = 0; t < 2; t++) {
         hwloc_obj_t osdev = NULL;

@@ -103,8 +103,7 @@ static void test_silent_listener(void **state)
     int port = ranks_port_find(), job = 1;
     int fds[3] = {port_hold(port, 64), port_hold(port + 1, 64),
                   port_hold(port + 2, 0)};
-    ranks_spec_t spec = {
-        .size = 4, .port = port, .fn = job_run, .arg = &job};
+    ranks_spec_t spec = {.size = 4, .port = port, .fn = job_run, .arg = &job};
 
     assert_int_equal(ranks_processes(&spec), 0);
     for (int i = 0; i < 3; i++) {
@@ -136,8 +135,7 @@ static void test_garbage_listener(void **state)
 {
     int port = ranks_port_find(), job = 1;
     int fd = port_hold(port, 64);
-    ranks_spec_t spec = {
-        .size = 4, .port = port, .fn = job_run, .arg = &job};
+    ranks_spec_t spec = {.size = 4, .port = port, .fn = job_run, .arg = &job};
     pid_t server = fork();
 
     print_message("garbage: seed 7\n");
@@ -432,9 +430,9 @@ int main(void)
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_variables),
     };
-    static const char *const foreign[] = {
-        "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
-        "SLURM_JOB_ID", "PMIX_NAMESPACE"};
+    static const char *const foreign[] = {"TORCHELASTIC_RUN_ID",
+                                          "TORCHELASTIC_USE_AGENT_STORE",
+                                          "SLURM_JOB_ID", "PMIX_NAMESPACE"};
 
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
         unsetenv(foreign[i]);

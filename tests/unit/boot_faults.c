@@ -84,8 +84,7 @@ static void test_killed(void **state)
 {
     for (int victim = 0; victim < 4; victim++) {
         expected_t expected = {.victim = victim};
-        ranks_spec_t spec = {
-            .size = 4, .fn = killed_run, .arg = &expected};
+        ranks_spec_t spec = {.size = 4, .fn = killed_run, .arg = &expected};
         pid_t pids[4];
 
         ranks_fork(&spec, pids);
@@ -135,12 +134,11 @@ static void killed_in_split_run(ranks_self_t *self)
     hce_boot_t *boot = NULL;
 
     if (self->rank == 2) {
-        RANKS_CHECK(self, hce_boot_allgather(self->boot, &choice,
-                                             sizeof(choice), choices,
-                                             soon()) == HCE_OK);
-        RANKS_CHECK(self, hce_boot_allgather(self->boot, place,
-                                             sizeof(place), places,
-                                             soon()) == HCE_OK);
+        RANKS_CHECK(self,
+                    hce_boot_allgather(self->boot, &choice, sizeof(choice),
+                                       choices, soon()) == HCE_OK);
+        RANKS_CHECK(self, hce_boot_allgather(self->boot, place, sizeof(place),
+                                             places, soon()) == HCE_OK);
         raise(SIGKILL);
     }
     RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, soon(), &boot) ==
@@ -223,8 +221,7 @@ static void test_stopped(void **state)
                              .arg = &stop};
         pid_t pids[3];
 
-        stop.shared = mmap(NULL, sizeof(*stop.shared),
-                           PROT_READ | PROT_WRITE,
+        stop.shared = mmap(NULL, sizeof(*stop.shared), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         assert_ptr_not_equal(stop.shared, MAP_FAILED);
         ranks_fork(&spec, pids);
@@ -300,9 +297,8 @@ static void unattached_run(ranks_self_t *self)
 
 static void test_unattached(void **state)
 {
-    ranks_spec_t spec = {.size = 3,
-                         .silence_ns = HCE_NS_PER_SEC / 2,
-                         .fn = unattached_run};
+    ranks_spec_t spec = {
+        .size = 3, .silence_ns = HCE_NS_PER_SEC / 2, .fn = unattached_run};
 
     assert_int_equal(ranks_processes(&spec), 0);
 }
@@ -334,8 +330,7 @@ static void stuck_run(ranks_self_t *self)
 
 static void stuck_check(const stuck_t *stuck, int size)
 {
-    ranks_spec_t spec = {
-        .size = size, .fn = stuck_run, .arg = (void *)stuck};
+    ranks_spec_t spec = {.size = size, .fn = stuck_run, .arg = (void *)stuck};
 
     assert_int_equal(ranks_threads(&spec), 0);
 }
@@ -352,18 +347,21 @@ static void test_stuck(void **state)
         {9, 1, 0}, {9, 2, 0}, {9, 1, 0}};
     static const hce_boot_report_t itself[] = {{9, 1, 0}, {9, -1, 0}};
     static const hce_boot_report_t ahead[] = {{9, 1, 0}, {10, -1, 0}};
-    static const hce_boot_report_t row[] = {
-        {9, 1, 0}, {9, 2, 0}, {9, 3, 0}, {9, 4, 0},
-        {9, 5, 0}, {9, 6, 0}, {9, 7, 0}, {8, -1, 0}};
+    static const hce_boot_report_t row[] = {{9, 1, 0}, {9, 2, 0}, {9, 3, 0},
+                                            {9, 4, 0}, {9, 5, 0}, {9, 6, 0},
+                                            {9, 7, 0}, {8, -1, 0}};
     const stuck_t cases[] = {
-        {absent, 0, 2, "rank 2 has not entered call 17: rank 0 waits for "
-                       "rank 2"},
+        {absent, 0, 2,
+         "rank 2 has not entered call 17: rank 0 waits for "
+         "rank 2"},
         {absent, 1, 2, "rank 1 waits for rank 2"},
-        {hub_absent, 2, 0, "rank 0 has not entered call 17: rank 2 waits "
-                           "for rank 0"},
-        {chain, 2, 3, "rank 3 makes no progress in call 9: rank 2 waits "
-                      "for rank 0, which waits for rank 1, which waits "
-                      "for rank 3"},
+        {hub_absent, 2, 0,
+         "rank 0 has not entered call 17: rank 2 waits "
+         "for rank 0"},
+        {chain, 2, 3,
+         "rank 3 makes no progress in call 9: rank 2 waits "
+         "for rank 0, which waits for rank 1, which waits "
+         "for rank 3"},
         {circle, 0, 2, "wait for each other in call 9"},
         {itself, 1, 1, "rank 1 makes no progress in call 9; "},
         {ahead, 0, 1, "rank 1 has gone on to a call after call 9"},
@@ -385,14 +383,14 @@ static void abort_run(ranks_self_t *self)
     hce_boot_t *witness = NULL;
 
     /* A second group tells what all ranks have heard in the first. */
-    RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, soon(), &witness) ==
-                          HCE_OK);
+    RANKS_CHECK(self,
+                hce_boot_split(self->boot, 0, 0, soon(), &witness) == HCE_OK);
     snprintf(mine.text, sizeof(mine.text), "rank %d aborts", self->rank);
     hce_boot_abort(self->boot, &mine);
     RANKS_CHECK(self, ranks_await_news(self, NEWS_LIMIT_NS));
-    RANKS_CHECK(self, hce_boot_allgather(witness, &self->news.news,
-                                         sizeof(all[0]), all,
-                                         soon()) == HCE_OK);
+    RANKS_CHECK(self,
+                hce_boot_allgather(witness, &self->news.news, sizeof(all[0]),
+                                   all, soon()) == HCE_OK);
     for (int r = 0; r < self->size; r++) {
         RANKS_CHECK(self, memcmp(&all[r], &all[0], sizeof(all[0])) == 0);
     }
@@ -414,9 +412,8 @@ static void test_abort(void **state)
 /* A transport's error is the shadow of the rank that is gone. */
 static void shadow_run(ranks_self_t *self)
 {
-    hce_boot_news_t mine = {.status = HCE_ERR_TRANSPORT,
-                            .rank = 2,
-                            .text = "endpoint broken"};
+    hce_boot_news_t mine = {
+        .status = HCE_ERR_TRANSPORT, .rank = 2, .text = "endpoint broken"};
 
     RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
     if (self->rank == 2) {
@@ -472,10 +469,10 @@ static void late_run(ranks_self_t *self)
     char text[64];
 
     if (self->rank != *absent) {
-        RANKS_CHECK(self, hce_boot_barrier(self->boot,
-                                           hce_clock_deadline(
-                                               HCE_NS_PER_SEC / 5)) ==
-                              HCE_ERR_TIMEOUT);
+        RANKS_CHECK(self,
+                    hce_boot_barrier(self->boot,
+                                     hce_clock_deadline(HCE_NS_PER_SEC / 5)) ==
+                        HCE_ERR_TIMEOUT);
     }
     snprintf(text, sizeof(text), "rank %d on ", *absent);
     news_check(self, HCE_ERR_TIMEOUT, *absent, text);
@@ -610,8 +607,7 @@ static void nonsense_check(const void *bytes, size_t len)
 {
     for (int from = 0; from < 2; from++) {
         nonsense_t nonsense = {bytes, len, from};
-        ranks_spec_t spec = {
-            .size = 3, .fn = nonsense_run, .arg = &nonsense};
+        ranks_spec_t spec = {.size = 3, .fn = nonsense_run, .arg = &nonsense};
 
         assert_int_equal(ranks_threads(&spec), 0);
     }

@@ -33,8 +33,8 @@ static void allgather_check(ranks_self_t *self, int round, size_t len)
         in[i] = pattern(self->rank, round, i);
     }
     RANKS_CHECK(self, hce_boot_allgather(self->boot, in, len, out,
-                                         hce_clock_deadline(
-                                             RANKS_LIMIT_NS)) == HCE_OK);
+                                         hce_clock_deadline(RANKS_LIMIT_NS)) ==
+                          HCE_OK);
     for (size_t i = 0; i < total; i++) {
         wrong += out[i] != pattern((int)(i / len), round, i % len);
     }
@@ -54,9 +54,9 @@ static void allgatherv_check(ranks_self_t *self, int round)
     for (size_t i = 0; i < len; i++) {
         in[i] = pattern(self->rank, round, i);
     }
-    RANKS_CHECK(self, hce_boot_allgatherv(self->boot, in, len, lens, &out,
-                                          hce_clock_deadline(
-                                              RANKS_LIMIT_NS)) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_allgatherv(
+                          self->boot, in, len, lens, &out,
+                          hce_clock_deadline(RANKS_LIMIT_NS)) == HCE_OK);
     for (int r = 0; out != NULL && r < self->size; r++) {
         RANKS_CHECK(self, lens[r] == (size_t)(r * 13 + round) % 50);
         for (size_t i = 0; i < lens[r]; i++) {
@@ -79,13 +79,13 @@ static void exchange_all(ranks_self_t *self)
     for (int round = 0; round < 5; round++) {
         allgather_check(self, round, lens[round]);
         allgatherv_check(self, round);
-        RANKS_CHECK(self, hce_boot_barrier(self->boot,
-                                           hce_clock_deadline(
-                                               RANKS_LIMIT_NS)) == HCE_OK);
+        RANKS_CHECK(self, hce_boot_barrier(
+                              self->boot,
+                              hce_clock_deadline(RANKS_LIMIT_NS)) == HCE_OK);
     }
     RANKS_CHECK(self, hce_boot_allgather(self->boot, secret, 16, secrets,
-                                         hce_clock_deadline(
-                                             RANKS_LIMIT_NS)) == HCE_OK);
+                                         hce_clock_deadline(RANKS_LIMIT_NS)) ==
+                          HCE_OK);
     for (int r = 0; r < self->size; r++) {
         RANKS_CHECK(self, memcmp(secrets + 16 * r, secret, 16) == 0);
     }
@@ -104,8 +104,8 @@ static void shape_draw(shape_t *shape, int size, uint64_t *state)
     int keys = 1 + (int)(hce_rand_next(state) % 5);
 
     for (int r = 0; r < size; r++) {
-        shape->color[r] = (int)(hce_rand_next(state) %
-                                (uint64_t)(colors + 1)) - 1;
+        shape->color[r] =
+            (int)(hce_rand_next(state) % (uint64_t)(colors + 1)) - 1;
         shape->key[r] = (int)(hce_rand_next(state) % (uint64_t)keys) - 2;
     }
 }
@@ -130,16 +130,15 @@ static void members_check(ranks_self_t *self, const shape_t *shape,
                           hce_boot_t *boot)
 {
     int expected[RANKS_MAX], got[RANKS_MAX];
-    int num = members_list(shape, self->size, shape->color[self->rank],
-                           expected);
+    int num =
+        members_list(shape, self->size, shape->color[self->rank], expected);
 
     RANKS_CHECK(self, hce_boot_size(boot) == num);
     RANKS_CHECK(self, expected[hce_boot_rank(boot)] == self->rank);
     RANKS_CHECK(self, hce_boot_allgather(boot, &self->rank, sizeof(int), got,
-                                         hce_clock_deadline(
-                                             RANKS_LIMIT_NS)) == HCE_OK);
-    RANKS_CHECK(self, memcmp(got, expected,
-                             (size_t)num * sizeof(int)) == 0);
+                                         hce_clock_deadline(RANKS_LIMIT_NS)) ==
+                          HCE_OK);
+    RANKS_CHECK(self, memcmp(got, expected, (size_t)num * sizeof(int)) == 0);
 }
 
 #define SPLITS 6
@@ -153,11 +152,10 @@ static void split_many(ranks_self_t *self)
         shape_t shape;
 
         shape_draw(&shape, self->size, &state);
-        RANKS_CHECK(self,
-                    hce_boot_split(self->boot, shape.color[self->rank],
-                                   shape.key[self->rank],
-                                   hce_clock_deadline(RANKS_LIMIT_NS),
-                                   &boot) == HCE_OK);
+        RANKS_CHECK(self, hce_boot_split(self->boot, shape.color[self->rank],
+                                         shape.key[self->rank],
+                                         hce_clock_deadline(RANKS_LIMIT_NS),
+                                         &boot) == HCE_OK);
         RANKS_CHECK(self, (boot == NULL) == (shape.color[self->rank] < 0));
         if (boot != NULL) {
             members_check(self, &shape, boot);
@@ -203,8 +201,8 @@ static void split_deep(ranks_self_t *self)
     hce_boot_goodbye(child, 10 * HCE_NS_PER_SEC);
     hce_boot_destroy(child);
     RANKS_CHECK(self, hce_boot_allgather(grand, &self->rank, sizeof(int), got,
-                                         hce_clock_deadline(
-                                             RANKS_LIMIT_NS)) == HCE_OK);
+                                         hce_clock_deadline(RANKS_LIMIT_NS)) ==
+                          HCE_OK);
     for (int i = 0; i < hce_boot_size(grand); i++) {
         sum += got[i] % 2;
     }
@@ -233,10 +231,8 @@ static void *engine_main(void *arg)
     engine_t *engine = arg;
 
     while (!engine->is_over) {
-        struct pollfd fd = {.fd = hce_boot_fd(engine->boot),
-                            .events = POLLIN};
-        hce_boot_report_t report = {.call = engine->turns++,
-                                    .waits_for = -1};
+        struct pollfd fd = {.fd = hce_boot_fd(engine->boot), .events = POLLIN};
+        hce_boot_report_t report = {.call = engine->turns++, .waits_for = -1};
 
         poll(&fd, 1, 20);
         hce_boot_set_report(engine->boot, &report);
@@ -251,8 +247,8 @@ static void engine_run(ranks_self_t *self)
     engine_t engine = {.boot = self->boot};
     pthread_t thread;
 
-    RANKS_CHECK(self, pthread_create(&thread, NULL, engine_main, &engine) ==
-                          0);
+    RANKS_CHECK(self,
+                pthread_create(&thread, NULL, engine_main, &engine) == 0);
     for (int round = 0; round < 200; round++) {
         allgather_check(self, round, 16);
     }
@@ -299,10 +295,8 @@ static void test_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_engine),
-        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_engine),     cmocka_unit_test(test_split),
         cmocka_unit_test(test_split_deep),
     };
 

@@ -100,8 +100,8 @@ static void *part_main(void *arg)
 
     part->self.status = hce_boot_create(&part->params, &part->self.boot);
     if (part->self.status == HCE_OK) {
-        part->self.failures += hce_boot_barrier(part->self.boot, soon()) !=
-                               HCE_OK;
+        part->self.failures +=
+            hce_boot_barrier(part->self.boot, soon()) != HCE_OK;
         hce_boot_goodbye(part->self.boot, 10 * HCE_NS_PER_SEC);
         hce_boot_destroy(part->self.boot);
     }
@@ -117,8 +117,7 @@ static void part_start(part_t *part, int rank, int size,
     part->params.size = size;
     part->params.unique_id = id;
     part->params.deadline = soon();
-    assert_int_equal(pthread_create(&part->thread, NULL, part_main, part),
-                     0);
+    assert_int_equal(pthread_create(&part->thread, NULL, part_main, part), 0);
 }
 
 static hce_status_t part_end(part_t *part)
@@ -150,13 +149,12 @@ static size_t words_random(uint8_t *buf, size_t size, uint64_t *seed)
 /* A true beginning, then nonsense or nothing. */
 static size_t words_half(uint8_t *buf, size_t size, uint64_t *seed)
 {
-    hce_boot_frame_t frame = frame_make(HCE_BOOT_HELLO,
-                                        sizeof(hce_boot_hello_t));
+    hce_boot_frame_t frame =
+        frame_make(HCE_BOOT_HELLO, sizeof(hce_boot_hello_t));
 
     words_random(buf, size, seed);
     memcpy(buf, &frame, sizeof(frame));
-    return hce_rand_next(seed) %
-           (sizeof(frame) + sizeof(hce_boot_hello_t));
+    return hce_rand_next(seed) % (sizeof(frame) + sizeof(hce_boot_hello_t));
 }
 
 /* The hello of nobody. */
@@ -171,8 +169,7 @@ static size_t words_frame(uint8_t *buf, size_t size, uint64_t *seed)
 {
     hce_boot_frame_t frame = frame_make(
         (hce_boot_type_t)(hce_rand_next(seed) % 20),
-        hce_rand_next(seed) % 3 == 0 ? UINT32_MAX :
-                                       hce_rand_next(seed) % 600);
+        hce_rand_next(seed) % 3 == 0 ? UINT32_MAX : hce_rand_next(seed) % 600);
 
     words_random(buf, size, seed);
     frame.version = (uint16_t)(hce_rand_next(seed) % 3);
@@ -295,8 +292,7 @@ static void test_crowd(void **state)
 static void slow_send(int fd, const void *data, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        assert_int_equal(
-            send(fd, (const char *)data + i, 1, MSG_NOSIGNAL), 1);
+        assert_int_equal(send(fd, (const char *)data + i, 1, MSG_NOSIGNAL), 1);
         if (i % 16 == 0) {
             poll(NULL, 0, 1);
         }
@@ -389,9 +385,8 @@ static void test_version_at_leaf(void **state)
     hce_unique_id_t id;
     hce_boot_hello_t hello;
     hce_boot_frame_t frame;
-    hce_boot_refuse_t refuse = {.reason = HCE_BOOT_REASON_VERSION,
-                                .version = 7,
-                                .text = "go away"};
+    hce_boot_refuse_t refuse = {
+        .reason = HCE_BOOT_REASON_VERSION, .version = 7, .text = "go away"};
     hce_boot_listen_t listen;
     hce_boot_addr_t loopback;
     part_t leaf;
@@ -474,7 +469,6 @@ static void test_other_job(void **state)
     assert_int_equal(part_end(&parts[0]), HCE_OK);
     assert_int_equal(part_end(&parts[1]), HCE_OK);
 }
-
 
 static void test_wrong_secret(void **state)
 {

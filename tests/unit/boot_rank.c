@@ -44,8 +44,7 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("ok %d of %d\n", hce_boot_rank(boots[0]),
-           hce_boot_size(boots[0]));
+    printf("ok %d of %d\n", hce_boot_rank(boots[0]), hce_boot_size(boots[0]));
     for (int g = 0; g < GROUPS; g++) {
         hce_boot_goodbye(boots[g], 10 * HCE_NS_PER_SEC);
         hce_boot_destroy(boots[g]);

@@ -25,8 +25,7 @@
 void ranks_setup(void)
 {
     static const hce_config_table_t *const tables[] = {&hce_util_config,
-                                                       &hce_boot_config,
-                                                       NULL};
+                                                       &hce_boot_config, NULL};
 
     if (hce_config_init(tables) != HCE_OK) {
         exit(1);
@@ -98,16 +97,14 @@ static void *thread_run(void *arg)
 static hce_boot_params_t params_make(const ranks_spec_t *spec, int rank,
                                      const hce_unique_id_t *id)
 {
-    uint64_t limit_ns = spec->limit_ns != 0 ? spec->limit_ns :
-                                              RANKS_LIMIT_NS;
-    hce_boot_params_t params = {.bootstrap = spec->port != 0 ?
-                                                 HCE_BOOTSTRAP_ENV :
-                                                 HCE_BOOTSTRAP_TCP,
-                                .rank = rank,
-                                .size = spec->size,
-                                .unique_id = id,
-                                .deadline = hce_clock_deadline(limit_ns),
-                                .silence_ns = spec->silence_ns};
+    uint64_t limit_ns = spec->limit_ns != 0 ? spec->limit_ns : RANKS_LIMIT_NS;
+    hce_boot_params_t params = {
+        .bootstrap = spec->port != 0 ? HCE_BOOTSTRAP_ENV : HCE_BOOTSTRAP_TCP,
+        .rank = rank,
+        .size = spec->size,
+        .unique_id = id,
+        .deadline = hce_clock_deadline(limit_ns),
+        .silence_ns = spec->silence_ns};
 
     return params;
 }

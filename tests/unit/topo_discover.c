@@ -39,8 +39,8 @@ static void discover_run(ranks_self_t *self)
     if (nodes->unshare > 0 && self->rank == nodes->unshare) {
         RANKS_CHECK(self, unshare(CLONE_NEWIPC) == 0);
     }
-    status = hce_topo_discover(self->boot, nodes->given[self->rank],
-                               deadline, &layout);
+    status = hce_topo_discover(self->boot, nodes->given[self->rank], deadline,
+                               &layout);
     if (nodes->expected == NULL) {
         RANKS_CHECK(self, status == HCE_ERR_CONFIG);
     } else {
@@ -132,9 +132,9 @@ static void test_namespace(void **state)
 
 static void test_cpu_lists(void **state)
 {
-    static const char *const wrong[] = {"",     ",",    "1,",  "a",    "1-",
-                                        "3-1",  "-1",   "1 ",  "1,,2", "9999",
-                                        "0-9999999999", "0x1"};
+    static const char *const wrong[] = {"",     ",",    "1,",           "a",
+                                        "1-",   "3-1",  "-1",           "1 ",
+                                        "1,,2", "9999", "0-9999999999", "0x1"};
     cpu_set_t cpus;
 
     assert_true(hce_topo_cpus_parse("0-3,8", &cpus));
@@ -201,23 +201,67 @@ static const char two_packages[] =
     "cpuset=\"" _cpus "\" complete_cpuset=\"" _cpus "\" nodeset=\"" _nodes    \
     "\" complete_nodeset=\"" _nodes "\" gp_index=\"" _gp "\""
     "<object type=\"Machine\" os_index=\"0\" allowed_cpuset=\"0xf\" "
-    "allowed_nodeset=\"0x3\" " SETS("0xf", "0x3", "1") ">"
-    "<object type=\"Package\" os_index=\"0\" " SETS("0x3", "0x1", "2") ">"
-    "<object type=\"NUMANode\" os_index=\"0\" " SETS("0x3", "0x1", "3") "/>"
-    "<object type=\"PU\" os_index=\"0\" " SETS("0x1", "0x1", "4") "/>"
-    "<object type=\"PU\" os_index=\"1\" " SETS("0x2", "0x1", "5") "/>"
-    "</object>"
-    "<object type=\"Package\" os_index=\"1\" " SETS("0xc", "0x2", "6") ">"
-    "<object type=\"NUMANode\" os_index=\"1\" " SETS("0xc", "0x2", "7") "/>"
-    "<object type=\"PU\" os_index=\"2\" " SETS("0x4", "0x2", "8") "/>"
-    "<object type=\"PU\" os_index=\"3\" " SETS("0x8", "0x2", "9") "/>"
-    "<object type=\"Bridge\" gp_index=\"10\" bridge_type=\"0-1\" "
-    "depth=\"0\" bridge_pci=\"0000:[80-8f]\">"
-    "<object type=\"PCIDev\" gp_index=\"11\" pci_busid=\"0000:81:00.0\" "
-    "pci_type=\"0207 [15b3:1017] [15b3:0020] 00\" pci_link_speed=\"0.0\">"
-    "<object type=\"OSDev\" gp_index=\"12\" name=\"mlx5_0\" "
-    "osdev_type=\"3\"/>"
-    "</object></object></object></object></topology>";
+    "allowed_nodeset=\"0x3\" " SETS(
+        "0xf", "0x3",
+        "1") ">"
+             "<object type=\"Package\" os_index=\"0\" " SETS(
+                 "0x3", "0x1",
+                 "2") ">"
+                      "<object type=\"NUMANode\" os_index=\"0\" " SETS(
+                          "0x3", "0x1",
+                          "3") "/>"
+                               "<object type=\"PU\" os_index=\"0\" " SETS(
+                                   "0x1", "0x1",
+                                   "4") "/>"
+                                        "<object type=\"PU\" "
+                                        "os_index=\"1\" " SETS(
+                                            "0x2", "0x1",
+                                            "5") "/>"
+                                                 "</object>"
+                                                 "<object type=\"Package\" "
+                                                 "os_index=\"1\" " SETS(
+                                                     "0xc", "0x2",
+                                                     "6") ">"
+                                                          "<object "
+                                                          "type=\"NUMANode\" "
+                                                          "os_index="
+                                                          "\"1\" " SETS(
+                                                              "0xc", "0x2",
+                                                              "7") "/>"
+                                                                   "<object "
+                                                                   "type="
+                                                                   "\"PU\" "
+                                                                   "os_index="
+                                                                   "\"2\""
+                                                                   " " SETS(
+                                                                       "0x4",
+                                                                       "0x2",
+                                                                       "8") "/"
+                                                                            ">"
+                                                                            "<"
+                                                                            "o"
+                                                                            "b"
+                                                                            "j"
+                                                                            "e"
+                                                                            "c"
+                                                                            "t"
+                                                                            " "
+                                                                            "t"
+                                                                            "y"
+                                                                            "p"
+                                                                            "e"
+                                                                            "="
+                                                                            "\"PU\" os_index=\"3\" " SETS(
+                                                                                "0x8",
+                                                                                "0x2",
+                                                                                "9") "/>"
+                                                                                     "<object type=\"Bridge\" gp_index=\"10\" bridge_type=\"0-1\" "
+                                                                                     "depth=\"0\" bridge_pci=\"0000:[80-8f]\">"
+                                                                                     "<object type=\"PCIDev\" gp_index=\"11\" pci_busid=\"0000:81:00.0\" "
+                                                                                     "pci_type=\"0207 [15b3:1017] [15b3:0020] 00\" pci_link_speed=\"0.0\">"
+                                                                                     "<object type=\"OSDev\" gp_index=\"12\" name=\"mlx5_0\" "
+                                                                                     "osdev_type=\"3\"/>"
+                                                                                     "</object></object></object></object></topology>";
 
 static void test_nic(void **state)
 {
