@@ -193,93 +193,19 @@ static void test_pin(void **state)
 }
 
 #ifdef HCE_HAVE_HWLOC
-/* Two packages of two CPUs; an adapter hangs off the second. */
-static const char two_packages[] =
-    "<?xml version=\"1.0\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
-    "<topology version=\"2.0\">"
-#define SETS(_cpus, _nodes, _gp)                                              \
-    "cpuset=\"" _cpus "\" complete_cpuset=\"" _cpus "\" nodeset=\"" _nodes    \
-    "\" complete_nodeset=\"" _nodes "\" gp_index=\"" _gp "\""
-    "<object type=\"Machine\" os_index=\"0\" allowed_cpuset=\"0xf\" "
-    "allowed_nodeset=\"0x3\" " SETS(
-        "0xf", "0x3",
-        "1") ">"
-             "<object type=\"Package\" os_index=\"0\" " SETS(
-                 "0x3", "0x1",
-                 "2") ">"
-                      "<object type=\"NUMANode\" os_index=\"0\" " SETS(
-                          "0x3", "0x1",
-                          "3") "/>"
-                               "<object type=\"PU\" os_index=\"0\" " SETS(
-                                   "0x1", "0x1",
-                                   "4") "/>"
-                                        "<object type=\"PU\" "
-                                        "os_index=\"1\" " SETS(
-                                            "0x2", "0x1",
-                                            "5") "/>"
-                                                 "</object>"
-                                                 "<object type=\"Package\" "
-                                                 "os_index=\"1\" " SETS(
-                                                     "0xc", "0x2",
-                                                     "6") ">"
-                                                          "<object "
-                                                          "type=\"NUMANode\" "
-                                                          "os_index="
-                                                          "\"1\" " SETS(
-                                                              "0xc", "0x2",
-                                                              "7") "/>"
-                                                                   "<object "
-                                                                   "type="
-                                                                   "\"PU\" "
-                                                                   "os_index="
-                                                                   "\"2\""
-                                                                   " " SETS(
-                                                                       "0x4",
-                                                                       "0x2",
-                                                                       "8") "/"
-                                                                            ">"
-                                                                            "<"
-                                                                            "o"
-                                                                            "b"
-                                                                            "j"
-                                                                            "e"
-                                                                            "c"
-                                                                            "t"
-                                                                            " "
-                                                                            "t"
-                                                                            "y"
-                                                                            "p"
-                                                                            "e"
-                                                                            "="
-                                                                            "\"PU\" os_index=\"3\" " SETS(
-                                                                                "0x8",
-                                                                                "0x2",
-                                                                                "9") "/>"
-                                                                                     "<object type=\"Bridge\" gp_index=\"10\" bridge_type=\"0-1\" "
-                                                                                     "depth=\"0\" bridge_pci=\"0000:[80-8f]\">"
-                                                                                     "<object type=\"PCIDev\" gp_index=\"11\" pci_busid=\"0000:81:00.0\" "
-                                                                                     "pci_type=\"0207 [15b3:1017] [15b3:0020] 00\" pci_link_speed=\"0.0\">"
-                                                                                     "<object type=\"OSDev\" gp_index=\"12\" name=\"mlx5_0\" "
-                                                                                     "osdev_type=\"3\"/>"
-                                                                                     "</object></object></object></object></topology>";
-
+/* A recorded machine: two packages of two CPUs, an adapter at the second. */
 static void test_nic(void **state)
 {
-    const char *folder = getenv("TMPDIR");
-    char path[256], name[32] = "";
+    const char *folder = getenv("srcdir");
+    char path[512], name[32] = "";
     cpu_set_t cpus, expected;
-    FILE *file;
 
-    snprintf(path, sizeof(path), "%s/two_packages.xml",
-             folder != NULL ? folder : "/tmp");
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(two_packages, file);
-    fclose(file);
+    snprintf(path, sizeof(path), "%s/tests/unit/topo_two_packages.xml",
+             folder != NULL ? folder : "..");
+    assert_int_equal(access(path, R_OK), 0);
     setenv("HWLOC_XMLFILE", path, 1);
     assert_true(hce_topo_machine_nic_cpus(&cpus, name, sizeof(name)));
     unsetenv("HWLOC_XMLFILE");
-    unlink(path);
     assert_string_equal(name, "mlx5_0");
     CPU_ZERO(&expected);
     CPU_SET(2, &expected);
