@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # hce_perf links the objects of the library, not the library: starting local
 # ranks and reading flags are not in the public API.
-# Built on demand until the calls it makes exist.
-EXTRA_PROGRAMS = perf/hce_perf
+bin_PROGRAMS += perf/hce_perf
 perf_hce_perf_SOURCES = \
 	perf/buffers.c \
 	perf/buffers.h \

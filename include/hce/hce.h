@@ -302,7 +302,8 @@ enum {
     HCE_CALL_PARAM_CONTEXTS = 1 << 1,
     HCE_CALL_PARAM_WIDTH = 1 << 2,
     HCE_CALL_PARAM_TIMEOUT = 1 << 3,
-    HCE_CALL_PARAM_NAME = 1 << 4
+    HCE_CALL_PARAM_NAME = 1 << 4,
+    HCE_CALL_PARAM_BLOCKING = 1 << 5
 };
 
 /** One call's own choices; the same on all ranks. */
@@ -313,6 +314,8 @@ typedef struct hce_call_params {
     size_t width;     /**< bytes of a chunk */
     double timeout;   /**< seconds from the start; 0 is none */
     const char *name; /**< shown in errors and traces */
+    int blocking;     /**< return when done, with no thread switch; not in a
+                           group */
 } hce_call_params_t;
 
 /** Gather @a count elements of every rank, in rank order, on every rank.

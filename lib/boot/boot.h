@@ -63,6 +63,7 @@ int hce_boot_rank(const hce_boot_t *boot);
 int hce_boot_size(const hce_boot_t *boot);
 const char *hce_boot_name(const hce_boot_t *boot); /* "pmix", "env", "tcp" */
 
+#define HCE_BOOT_SECRET_SIZE 16
 /* Secret of the group, 16 bytes, the same on all ranks. */
 const uint8_t *hce_boot_secret(const hce_boot_t *boot);
 

@@ -1,4 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
+	lib/core/coll.c \
+	lib/core/coll.h \
+	lib/core/comm.c \
+	lib/core/comm.h \
+	lib/core/values.c \
+	lib/core/values.h \
+	lib/core/create.c \
+	lib/core/create.h \
+	lib/core/dispatch.c \
+	lib/core/dispatch.h \
+	lib/core/engine.c \
+	lib/core/engine.h \
+	lib/core/entry.c \
+	lib/core/entry.h \
+	lib/core/fault.c \
+	lib/core/fault.h \
+	lib/core/group.c \
+	lib/core/group.h \
+	lib/core/lane.c \
+	lib/core/launch.c \
+	lib/core/launch.h \
+	lib/core/list.h \
+	lib/core/peer.c \
+	lib/core/plans.c \
+	lib/core/plans.h \
+	lib/core/pollable.c \
+	lib/core/pollable.h \
+	lib/core/run.c \
+	lib/core/run.h \
 	lib/core/settings.c \
-	lib/core/settings.h
+	lib/core/settings.h \
+	lib/core/stall.c \
+	lib/core/stats.c \
+	lib/core/stats.h \
+	lib/core/stream.c \
+	lib/core/stream.h \
+	lib/core/window.c \
+	lib/core/window.h

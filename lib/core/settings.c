@@ -8,6 +8,7 @@
 #include "core/settings.h"
 #include "boot/boot.h"
 #include "ce/ce.h"
+#include "core/values.h"
 #include "rma_proxy/proxy.h"
 #include "topo/topo.h"
 
@@ -17,5 +18,6 @@ const hce_config_table_t *const hce_settings[] = {
     &hce_topo_config,
     &hce_ce_config,
     &hce_rma_proxy_config,
+    &hce_core_config,
     NULL,
 };

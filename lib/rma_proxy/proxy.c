@@ -257,7 +257,7 @@ hce_status_t hce_proxy_open(const hce_proxy_params_t *params,
     return HCE_OK;
 }
 
-static void flush(hce_proxy_t *proxy, uint64_t deadline)
+void hce_proxy_flush(hce_proxy_t *proxy, uint64_t deadline)
 {
     struct pollfd polls[HCE_TRANSPORT_MAX_FDS];
     int fds[HCE_TRANSPORT_MAX_FDS];
@@ -285,7 +285,8 @@ void hce_proxy_close(hce_proxy_t *proxy, uint64_t deadline)
 {
     if (proxy == NULL)
         return;
-    flush(proxy, deadline);
+    if (deadline != 0)
+        hce_proxy_flush(proxy, deadline);
     transport_close(proxy);
     proxy_free(proxy);
 }

@@ -49,7 +49,9 @@ typedef struct hce_proxy_put {
  * exchanges addresses. *proxy_p is NULL where there is only one node. */
 hce_status_t hce_proxy_open(const hce_proxy_params_t *params,
                             hce_proxy_t **proxy_p);
-/* Flushes until deadline, then closes. */
+/* Until all that was posted is at its target, or deadline. */
+void hce_proxy_flush(hce_proxy_t *proxy, uint64_t deadline);
+/* Flushes until deadline (0: not at all), then closes. */
 void hce_proxy_close(hce_proxy_t *proxy, uint64_t deadline);
 const char *hce_proxy_name(const hce_proxy_t *proxy);
 void hce_proxy_query(hce_proxy_t *proxy, hce_transport_attr_t *attr_p);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The dispatcher: which path, how many contexts, how wide a chunk. Decides
+ * from facts that all ranks share, so that all decide alike.
+ */
+#ifndef HCE_CORE_DISPATCH_H
+#define HCE_CORE_DISPATCH_H
+
+#include <hce/hce.h>
+#include "plan/plan.h"
+
+typedef struct hce_dispatch_choice {
+    const hce_plan_builder_t *builder;
+    int contexts;
+    uint64_t width;
+    const char *forced_by; /* "HCE_AG_PATH", ...; NULL: auto chose */
+} hce_dispatch_choice_t;
+
+/* "allgather"; "unknown" for anything else. */
+const char *hce_dispatch_coll_name(hce_coll_t coll);
+
+/* params may be NULL. HCE_ERR_INVALID_ARG or HCE_ERR_UNSUPPORTED after a line
+ * that says why. */
+hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
+                                 uint64_t len,
+                                 const hce_call_params_t *params,
+                                 hce_dispatch_choice_t *choice_p);
+
+/* Why choice was made, and why not the other paths; a stable text. */
+void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+                         const hce_dispatch_choice_t *choice, char *buf,
+                         size_t size);
+
+#endif

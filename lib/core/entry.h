@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * Entry: what a rank tells those who will write into its buffers when it
+ * enters a call, and the check that all make the same call. Node peers read
+ * it on the board, others get it as a message; both have two slots, by the
+ * parity of the call's number. A wire format: docs/WIRE.md.
+ */
+#ifndef HCE_CORE_ENTRY_H
+#define HCE_CORE_ENTRY_H
+
+#include <assert.h>
+#include <hce/hce.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "ce/ce.h"
+#include "rma_proxy/transport.h"
+
+#define HCE_ENTRY_VERSION 1
+
+/* What must be the same on all ranks of a call. */
+typedef struct hce_entry_call {
+    uint64_t number; /* of the call on this communicator, from 1 */
+    uint64_t len;    /* bytes a rank */
+    uint64_t width;  /* bytes of a chunk */
+    int32_t coll;
+    int32_t datatype;
+    int32_t op;
+    int32_t root;
+    int32_t contexts;
+    char path[12];
+} hce_entry_call_t;
+
+typedef struct hce_entry {
+    uint32_t version; /* HCE_ENTRY_VERSION */
+    uint32_t key_len; /* bytes used of key */
+    hce_entry_call_t call;
+    hce_ce_buf_t recv;
+    uint8_t key[HCE_TRANSPORT_MAX_KEY];
+} hce_entry_t;
+
+static_assert(sizeof(hce_entry_call_t) == 56, "wire format");
+static_assert(sizeof(hce_entry_t) == 248, "wire format");
+static_assert(2 * sizeof(hce_entry_t) <= HCE_CE_BOARD_SIZE, "board");
+static_assert(sizeof(hce_entry_t) <= HCE_TRANSPORT_MAX_MESSAGE, "mail");
+
+/* "allgather call 17 (4096 bytes of float a rank, direct, ...)" */
+void hce_entry_describe(const hce_entry_call_t *call, char *buf, size_t size);
+
+/* Owner: shows entry to node peers; before the posts that announce it. */
+void hce_entry_publish(hce_comm_h comm, const hce_entry_t *entry);
+
+/* Owner: peer's entry for call number, after its READY was seen. */
+void hce_entry_read(hce_comm_h comm, int peer, uint64_t number,
+                    hce_entry_t *entry_p);
+
+/* Is peer's entry well-formed, and for the same call as mine? Raises the
+ * error that prints both, where not. */
+hce_status_t hce_entry_check(hce_comm_h comm, const hce_entry_t *mine,
+                             int peer, const hce_entry_t *theirs);
+
+#endif
