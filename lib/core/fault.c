@@ -19,6 +19,9 @@
  * connections tell of an ended process within milliseconds. */
 #define SUSPECT_NS (1 * HCE_NS_PER_SEC)
 
+/* How long an abort waits for rank 0 to say that it is known. */
+#define VERDICT_NS (3 * HCE_NS_PER_SEC)
+
 void hce_fault_init(hce_fault_t *fault)
 {
     memset(fault, 0, sizeof(*fault));
@@ -104,6 +107,36 @@ void hce_fault_check_suspect(hce_comm_h comm, uint64_t now_ns,
     fault->suspect = -1;
 }
 
+typedef struct settle {
+    hce_comm_h comm;
+    uint64_t deadline;
+} settle_t;
+
+static bool is_settled(void *arg)
+{
+    settle_t *settle = arg;
+
+    return hce_fault_status(&settle->comm->fault) != HCE_OK ||
+           hce_clock_ns() >= settle->deadline;
+}
+
+static void settle(hce_comm_h comm, uint64_t len_ns)
+{
+    settle_t state = {comm, hce_clock_deadline(len_ns)};
+
+    hce_engine_wait(is_settled, &state);
+}
+
+hce_status_t hce_fault_settle(hce_comm_h comm, int peer, hce_status_t status)
+{
+    settle(comm, SUSPECT_NS);
+    if (hce_fault_status(&comm->fault) == HCE_OK)
+        hce_fault_raise(comm, status, peer,
+                        "rank %d cannot connect to rank %d: %s", comm->rank,
+                        peer, hce_status_string(status));
+    return hce_fault_status(&comm->fault);
+}
+
 hce_status_t hce_comm_get_async_error(hce_comm_h comm,
                                       hce_comm_error_t *error_p)
 {
@@ -129,6 +162,6 @@ hce_status_t hce_comm_abort(hce_comm_h comm)
         return status;
     hce_fault_raise(comm, HCE_ERR_ABORTED, comm->rank,
                     "rank %d called hce_comm_abort", comm->rank);
-    hce_engine_kick();
+    settle(comm, VERDICT_NS); /* rank 0 decides whose news came first */
     return HCE_OK;
 }

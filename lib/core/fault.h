@@ -41,6 +41,12 @@ void hce_fault_on_news(void *arg, const struct hce_boot_news *news);
 void hce_fault_on_transport(void *arg, int peer, hce_status_t status,
                             const char *text);
 
+/* Caller, after a network error with peer outside of a launch: waits a while
+ * for news of who began, else blames peer. Returns the communicator's error,
+ * which there is then. */
+hce_status_t hce_fault_settle(hce_comm_h comm, int peer,
+                              hce_status_t status);
+
 /* Owner, now and then while a launch makes no progress since idle_ns. */
 void hce_fault_check_suspect(hce_comm_h comm, uint64_t now_ns,
                              uint64_t idle_ns);

@@ -96,18 +96,22 @@ static hce_status_t verify(const hce_plan_builder_t *builder,
 static hce_status_t connect_peers(hce_comm_h comm, const hce_plan_t *plan)
 {
     hce_status_t status = HCE_OK;
+    int peer = -1;
     uint32_t i;
 
     if (comm->proxy == NULL)
         return HCE_OK;
     hce_engine_acquire();
-    for (i = 0; i < plan->num_out && status == HCE_OK; i++)
-        if (!hce_layout_same_node(comm->layout, comm->rank,
-                                  plan->out[i].rank))
-            status = hce_proxy_connect(comm->proxy, plan->out[i].rank);
+    for (i = 0; i < plan->num_out && status == HCE_OK; i++) {
+        peer = plan->out[i].rank;
+        if (!hce_layout_same_node(comm->layout, comm->rank, peer))
+            status = hce_proxy_connect(comm->proxy, peer);
+    }
     if (status == HCE_OK)
         status = hce_comm_watch(comm);
     hce_engine_release();
+    if (status == HCE_ERR_TRANSPORT || status == HCE_ERR_GONE)
+        status = hce_fault_settle(comm, peer, status);
     return status;
 }
 

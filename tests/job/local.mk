@@ -1,1 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
+check_PROGRAMS += tests/job/faults
+TESTS += tests/job/faults
+tests_job_faults_SOURCES = tests/job/faults.c tests/job/job.c tests/job/job.h
+tests_job_faults_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/job
+tests_job_faults_LDADD = libhcecore.la
+check_PROGRAMS += tests/job/calls
+TESTS += tests/job/calls
+tests_job_calls_SOURCES = tests/job/calls.c tests/job/job.c tests/job/job.h
+tests_job_calls_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/job
+tests_job_calls_LDADD = libhcecore.la

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the libhce authors
+ *
+ * The public calls in jobs that go well: queued and blocking calls, streams,
+ * splits, windows, several communicators, groups driven by one thread, what
+ * is counted, and arguments that are refused.
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "plan/plan.h"
+
+#define SIZE 4
+#define LEN 30011 /* odd, and not a multiple of a chunk */
+#define QUEUED 100
+
+/* Call i with its own buffers, checked when all have been queued. */
+static int rank_queue(job_t *job)
+{
+    unsigned char *send = malloc((size_t)QUEUED * LEN);
+    unsigned char *recv = malloc((size_t)QUEUED * SIZE * LEN);
+    hce_stream_h stream;
+    hce_comm_h comm;
+    unsigned i;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    JOB_CHECK(hce_stream_create(&stream) == HCE_OK);
+    for (i = 0; i < QUEUED; i++) {
+        job_fill(send + i * LEN, LEN, job->rank, i);
+        JOB_CHECK(hce_allgather(send + i * LEN, recv + i * SIZE * LEN, LEN,
+                                HCE_UINT8, comm, i % 2 ? stream : NULL,
+                                NULL) == HCE_OK);
+    }
+    JOB_CHECK(hce_stream_synchronize(comm, stream) == HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    for (i = 0; i < QUEUED; i++)
+        JOB_CHECK(job_check(recv + i * SIZE * LEN, LEN, SIZE, i) == 0);
+    JOB_CHECK(hce_stream_destroy(stream) == HCE_OK);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    free(send);
+    free(recv);
+    return 0;
+}
+
+/* One buffer again and again, with no barrier: data change in every call. */
+static int rank_blocking(job_t *job)
+{
+    hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_BLOCKING,
+                                .blocking = 1};
+    unsigned char send[257], recv[257 * SIZE];
+    hce_comm_stats_t stats;
+    hce_comm_h comm;
+    unsigned i;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    for (i = 0; i < 2000; i++) {
+        job_fill(send, sizeof(send), job->rank, i);
+        JOB_CHECK(hce_allgather(send, recv, sizeof(send), HCE_INT8, comm,
+                                NULL, &params) == HCE_OK);
+        JOB_CHECK(job_check(recv, sizeof(send), SIZE, i) == 0);
+    }
+    JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
+    JOB_CHECK(stats.calls == 2000 && stats.kernels == 0);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+/* Statistics of one call equal what the plan says, in all and by peer. */
+static int rank_stats(job_t *job)
+{
+    unsigned char *send = calloc(1, LEN), *recv = calloc(SIZE, LEN);
+    hce_peer_stats_t peer, sum = {0};
+    hce_comm_stats_t stats;
+    hce_explain_t explain;
+    hce_comm_h comm;
+    int r, c;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    JOB_CHECK(hce_comm_explain(comm, HCE_COLL_ALLGATHER, LEN, HCE_INT8, NULL,
+                               &explain) == HCE_OK);
+    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+              HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
+    JOB_CHECK(stats.puts == explain.puts && explain.puts > 0);
+    JOB_CHECK(stats.put_bytes == explain.put_bytes);
+    JOB_CHECK(stats.copies == explain.copies && explain.copies > 0);
+    JOB_CHECK(stats.copy_bytes == explain.copy_bytes);
+    for (r = 0; r < SIZE; r++) {
+        for (c = 0; c < HCE_PLAN_MAX_CONTEXTS; c++) {
+            JOB_CHECK(hce_comm_get_peer_stats(comm, r, c, &peer) == HCE_OK);
+            sum.puts += peer.puts;
+            sum.put_bytes += peer.put_bytes;
+            sum.copy_bytes += peer.copy_bytes;
+        }
+    }
+    JOB_CHECK(sum.puts == stats.puts && sum.put_bytes == stats.put_bytes &&
+              sum.copy_bytes == stats.copy_bytes);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    free(send);
+    free(recv);
+    return 0;
+}
+
+/* Windows of different sizes; buffers inside, across the end, outside. */
+static int rank_windows(job_t *job)
+{
+    size_t size = (size_t)SIZE * LEN + 4096 * (size_t)job->rank;
+    unsigned char *buf, send[LEN];
+    hce_window_h win, empty;
+    hce_comm_h comm;
+    void *mem;
+    unsigned i;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    JOB_CHECK(hce_mem_alloc(HCE_DEVICE_HOST, 2 * size, &mem) == HCE_OK);
+    JOB_CHECK(hce_window_register(comm, mem, size, &win) == HCE_OK);
+    JOB_CHECK(hce_window_register(comm, NULL, 0, &empty) == HCE_OK);
+    for (i = 0; i < 8; i++) {
+        buf = (unsigned char *)mem + (i % 2 ? 0 : size - 1000 * (i / 2));
+        job_fill(send, LEN, job->rank, i);
+        memset(buf, 0xee, (size_t)SIZE * LEN);
+        JOB_CHECK(hce_allgather(send, buf, LEN, HCE_INT8, comm, NULL, NULL) ==
+                  HCE_OK);
+        JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+        JOB_CHECK(job_check(buf, LEN, SIZE, i) == 0);
+    }
+    JOB_CHECK(hce_window_deregister(win) == HCE_OK);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK); /* closes the other one */
+    JOB_CHECK(hce_mem_free(mem) == HCE_OK);
+    return 0;
+}
+
+/* Halves with the order of ranks turned round, and the whole beside them. */
+static int rank_split(job_t *job)
+{
+    unsigned char send[LEN], recv[SIZE * LEN], half_recv[SIZE * LEN];
+    hce_comm_h comm, half, none;
+    hce_comm_attr_t attr;
+    int r;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    JOB_CHECK(hce_comm_split(comm, job->rank % 2, -job->rank, NULL, &half) ==
+              HCE_OK);
+    JOB_CHECK(hce_comm_split(comm, HCE_SPLIT_NONE, 0, NULL, &none) == HCE_OK);
+    JOB_CHECK(none == NULL);
+    JOB_CHECK(hce_comm_query(half, &attr) == HCE_OK);
+    JOB_CHECK(attr.size == SIZE / 2 && attr.rank == 1 - job->rank / 2);
+    job_fill(send, LEN, job->rank, 7);
+    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+              HCE_OK);
+    JOB_CHECK(hce_allgather(send, half_recv, LEN, HCE_INT8, half, NULL,
+                            NULL) == HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(half, NULL) == HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    JOB_CHECK(job_check(recv, LEN, SIZE, 7) == 0);
+    for (r = 0; r < SIZE / 2; r++) /* of my colour, the last rank first */
+        JOB_CHECK(memcmp(half_recv + r * LEN,
+                         recv + (SIZE - 2 - 2 * r + job->rank % 2) * LEN,
+                         LEN) == 0);
+    JOB_CHECK(hce_comm_destroy(half) == HCE_OK);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+/* One thread is all ranks. Nothing of a group with a bad call is started. */
+static int rank_group(job_t *job)
+{
+    static unsigned char send[SIZE][LEN], recv[SIZE][SIZE * LEN];
+    hce_comm_h comms[SIZE];
+    hce_comm_params_t params = {
+        .field_mask = HCE_COMM_PARAM_BOOTSTRAP | HCE_COMM_PARAM_RANK |
+                      HCE_COMM_PARAM_NODE,
+        .bootstrap = HCE_BOOTSTRAP_TCP,
+        .size = SIZE,
+    };
+    hce_comm_stats_t stats;
+    hce_unique_id_t id;
+    int r, i;
+
+    JOB_CHECK(hce_get_unique_id(&id) == HCE_OK);
+    params.unique_id = &id;
+    JOB_CHECK(hce_group_start() == HCE_OK && hce_group_start() == HCE_OK);
+    for (r = 0; r < SIZE; r++) {
+        params.rank = r;
+        params.node = 0;
+        JOB_CHECK(hce_comm_create(&params, &comms[r]) == HCE_OK);
+    }
+    JOB_CHECK(hce_group_end() == HCE_OK && hce_group_end() == HCE_OK);
+    for (i = 0; i < 20; i++) {
+        JOB_CHECK(hce_group_start() == HCE_OK);
+        for (r = 0; r < SIZE; r++) {
+            job_fill(send[r], LEN, r, (unsigned)i);
+            JOB_CHECK(hce_allgather(send[r], recv[r], LEN, HCE_INT8,
+                                    comms[r], NULL, NULL) == HCE_OK);
+        }
+        if (i == 10)
+            JOB_CHECK(hce_allgather(send[0], NULL, LEN, HCE_INT8, comms[0],
+                                    NULL, NULL) == HCE_ERR_INVALID_ARG);
+        JOB_CHECK(hce_group_end() ==
+                  (i == 10 ? HCE_ERR_INVALID_ARG : HCE_OK));
+        for (r = 0; r < SIZE; r++) {
+            JOB_CHECK(hce_stream_synchronize(comms[r], NULL) == HCE_OK);
+            if (i != 10)
+                JOB_CHECK(job_check(recv[r], LEN, SIZE, (unsigned)i) == 0);
+        }
+    }
+    JOB_CHECK(hce_comm_get_stats(comms[0], &stats) == HCE_OK);
+    JOB_CHECK(stats.calls == 19);
+    for (r = 0; r < SIZE; r++)
+        JOB_CHECK(hce_comm_destroy(comms[r]) == HCE_OK);
+    return 0;
+}
+
+/* A child has dead handles and disturbs nobody, also when it exits. */
+static int rank_fork(job_t *job)
+{
+    unsigned char send[LEN], recv[SIZE * LEN];
+    hce_comm_h comm;
+    unsigned i;
+    int status;
+    pid_t pid;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    for (i = 0; i < 3; i++) {
+        job_fill(send, LEN, job->rank, i);
+        JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL,
+                                NULL) == HCE_OK);
+        JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+        JOB_CHECK(job_check(recv, LEN, SIZE, i) == 0);
+        pid = fork();
+        if (pid == 0) {
+            JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL,
+                                    NULL) == HCE_ERR_FORKED);
+            JOB_CHECK(hce_comm_destroy(comm) == HCE_ERR_FORKED);
+            exit(0);
+        }
+        JOB_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+/* Arguments that are refused leave the communicator as it was. */
+static int rank_refused(job_t *job)
+{
+    unsigned char send[LEN], recv[SIZE * LEN];
+    hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_PATH,
+                                .path = "tunnel"};
+    hce_comm_h comm;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    JOB_CHECK(hce_allgather(NULL, recv, 1, HCE_INT8, comm, NULL, NULL) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allgather(send, recv, 1, HCE_DATATYPE_LAST, comm, NULL,
+                            NULL) == HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allgather(send, recv, SIZE_MAX / 2, HCE_INT64, comm, NULL,
+                            NULL) == HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allgather(recv + 1, recv, LEN, HCE_INT8, comm, NULL,
+                            NULL) == HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allgather(send, recv, 1, HCE_INT8, comm, NULL, &params) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allgather(send, recv, 1, HCE_INT8, NULL, NULL, NULL) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_group_end() == HCE_ERR_INVALID_ARG);
+    job_fill(send, LEN, job->rank, 1);
+    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+              HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    JOB_CHECK(job_check(recv, LEN, SIZE, 1) == 0);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    job_rank_fn_t fn;
+    int size, nodes;
+} cases[] = {
+    {"queue", rank_queue, SIZE, 2},
+    {"queue on one node", rank_queue, SIZE, 1},
+    {"blocking", rank_blocking, SIZE, 2},
+    {"blocking on one node", rank_blocking, SIZE, 1},
+    {"statistics", rank_stats, SIZE, 2},
+    {"windows", rank_windows, SIZE, 2},
+    {"split", rank_split, SIZE, 2},
+    {"group", rank_group, 1, 1},
+    {"fork", rank_fork, SIZE, 2},
+    {"refused", rank_refused, SIZE, 2},
+};
+
+int main(int argc, char **argv)
+{
+    unsigned i;
+    job_t job;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)
+            continue;
+        memset(&job, 0, sizeof(job));
+        job_start(&job, cases[i].size, cases[i].nodes, cases[i].fn);
+        JOB_CHECK(job_end(&job, -1) == 0);
+        printf("%s: ok\n", cases[i].name);
+        fflush(stdout);
+    }
+    return 0;
+}
