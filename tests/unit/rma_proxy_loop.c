@@ -31,9 +31,15 @@ static void set(const char *name, const char *value)
     const hce_config_table_t *table = &hce_rma_proxy_config;
 
     for (unsigned i = 0; i < table->num_fields; i++) {
-        if (strcmp(table->fields[i].name, name) == 0)
-            assert_int_equal(hce_config_parse(&table->fields[i], value),
-                             HCE_OK);
+        const hce_config_field_t *field = &table->fields[i];
+        char *old = NULL; /* texts are copies, kept by nobody else here */
+
+        if (strcmp(field->name, name) != 0)
+            continue;
+        if (field->type == HCE_CONFIG_STRING)
+            old = *(char **)field->value;
+        assert_int_equal(hce_config_parse(field, value), HCE_OK);
+        free(old);
     }
 }
 
