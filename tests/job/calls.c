@@ -240,7 +240,11 @@ static int rank_fork(job_t *job)
             JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL,
                                     NULL) == HCE_ERR_FORKED);
             JOB_CHECK(hce_comm_destroy(comm) == HCE_ERR_FORKED);
+#ifdef __SANITIZE_ADDRESS__
+            _exit(0); /* what threads of the parent held looks like a leak */
+#else
             exit(0);
+#endif
         }
         JOB_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
     }
