@@ -39,14 +39,14 @@ struct hce_proxy {
     const hce_layout_t *layout;
     int rank, size;
     uint32_t words;
-    hce_counter_t *inbox;   /* [size * words], then [size] greetings */
-    char *mail;             /* [size][2][HCE_PROXY_MAIL_SIZE] */
-    char *addrs;            /* offer and address of each rank */
-    size_t *addr_at;        /* [size + 1] into addrs */
-    uint8_t *connected;     /* [size] */
-    uint16_t *greeted;      /* [size] bit a context: greeting was sent */
-    int *active;            /* peers whose rows are looked at */
-    int *quiet;             /* peers on other nodes that have not written */
+    hce_counter_t *inbox; /* [size * words], then [size] greetings */
+    char *mail;           /* [size][2][HCE_PROXY_MAIL_SIZE] */
+    char *addrs;          /* offer and address of each rank */
+    size_t *addr_at;      /* [size + 1] into addrs */
+    uint8_t *connected;   /* [size] */
+    uint16_t *greeted;    /* [size] bit a context: greeting was sent */
+    int *active;          /* peers whose rows are looked at */
+    int *quiet;           /* peers on other nodes that have not written */
     int num_active, num_quiet;
     _Atomic uint64_t retries;
 };
@@ -145,8 +145,7 @@ static void transport_close(hce_proxy_t *proxy)
 /* Chooses and opens. Failures go into the offer, so that all ranks learn of
  * them. */
 static void make_offer(hce_proxy_t *proxy, const hce_proxy_params_t *params,
-                       hce_proxy_offer_t *offer, void **addr_p,
-                       size_t *len_p)
+                       hce_proxy_offer_t *offer, void **addr_p, size_t *len_p)
 {
     hce_status_t status;
 
@@ -158,8 +157,7 @@ static void make_offer(hce_proxy_t *proxy, const hce_proxy_params_t *params,
     status = transport_open(proxy, params);
     if (status == HCE_OK) {
         offer->contexts = proxy->attr.contexts;
-        status =
-            proxy->ops->address(proxy->transport, addr_p, len_p);
+        status = proxy->ops->address(proxy->transport, addr_p, len_p);
     }
     offer->status = status;
     if (status != HCE_OK)
@@ -170,8 +168,7 @@ static void make_offer(hce_proxy_t *proxy, const hce_proxy_params_t *params,
 /* Checks what the others sent, keeps their addresses. */
 static hce_status_t keep_addresses(hce_proxy_t *proxy, const size_t *lens)
 {
-    hce_proxy_offer_t *offers =
-        calloc((size_t)proxy->size, sizeof(*offers));
+    hce_proxy_offer_t *offers = calloc((size_t)proxy->size, sizeof(*offers));
     hce_status_t status = HCE_OK;
 
     if (offers == NULL)
@@ -184,13 +181,11 @@ static hce_status_t keep_addresses(hce_proxy_t *proxy, const size_t *lens)
             status = HCE_ERR_BOOTSTRAP;
             break;
         }
-        memcpy(&offers[i], proxy->addrs + proxy->addr_at[i],
-               sizeof(*offers));
+        memcpy(&offers[i], proxy->addrs + proxy->addr_at[i], sizeof(*offers));
         offers[i].name[sizeof(offers[i].name) - 1] = '\0';
     }
     if (status == HCE_OK)
-        status = hce_proxy_agree(offers, proxy->size,
-                                 &proxy->attr.contexts);
+        status = hce_proxy_agree(offers, proxy->size, &proxy->attr.contexts);
     free(offers);
     return status;
 }
@@ -212,8 +207,8 @@ static hce_status_t exchange(hce_proxy_t *proxy,
     memcpy(blob, &offer, sizeof(offer));
     if (len > 0)
         memcpy(blob + sizeof(offer), addr, len);
-    status = hce_boot_allgatherv(params->boot, blob, sizeof(offer) + len,
-                                 lens, &out, params->deadline);
+    status = hce_boot_allgatherv(params->boot, blob, sizeof(offer) + len, lens,
+                                 &out, params->deadline);
     if (status != HCE_OK)
         goto out;
     proxy->addrs = out;
@@ -251,8 +246,8 @@ hce_status_t hce_proxy_open(const hce_proxy_params_t *params,
     }
     proxy->ops->describe(text, sizeof(text));
     hce_log(INFO, PROXY, "transport %s: %s; contexts %d, segment %u x %u",
-            proxy->ops->name, text, proxy->attr.contexts,
-            proxy->attr.segment, proxy->attr.depth);
+            proxy->ops->name, text, proxy->attr.contexts, proxy->attr.segment,
+            proxy->attr.depth);
     *proxy_p = proxy;
     return HCE_OK;
 }
@@ -310,8 +305,7 @@ hce_status_t hce_proxy_connect(hce_proxy_t *proxy, int peer)
     if (proxy->connected[peer])
         return HCE_OK;
     status = proxy->ops->connect(
-        proxy->transport, peer,
-        proxy->addrs + proxy->addr_at[peer] + skip,
+        proxy->transport, peer, proxy->addrs + proxy->addr_at[peer] + skip,
         proxy->addr_at[peer + 1] - proxy->addr_at[peer] - skip);
     proxy->connected[peer] = status == HCE_OK;
     return status;
@@ -357,9 +351,8 @@ const void *hce_proxy_key(const hce_proxy_mem_t *mem, size_t *len_p)
     return mem->key;
 }
 
-hce_status_t hce_proxy_key_open(hce_proxy_t *proxy, int peer,
-                                const void *key, size_t len,
-                                hce_transport_key_t **key_p)
+hce_status_t hce_proxy_key_open(hce_proxy_t *proxy, int peer, const void *key,
+                                size_t len, hce_transport_key_t **key_p)
 {
     hce_status_t status = hce_proxy_connect(proxy, peer);
 
@@ -393,8 +386,8 @@ hce_status_t hce_proxy_put(hce_proxy_t *proxy, hce_proxy_put_t *put)
             return put->req.status;
         if (put->req.pending >= proxy->attr.depth)
             return HCE_INPROGRESS;
-        status = posted(proxy, proxy->ops->put(
-                                   proxy->transport, put->peer, put->context,
+        status = posted(
+            proxy, proxy->ops->put(proxy->transport, put->peer, put->context,
                                    put->src + put->posted, put->mem->mem, len,
                                    put->remote_addr + put->posted, put->key,
                                    &put->req));
@@ -455,8 +448,7 @@ hce_status_t hce_proxy_message(hce_proxy_t *proxy, int peer, int parity,
     if (status == HCE_OK)
         status = proxy->ops->message(
             proxy->transport, peer, mail_offset(proxy->rank, parity), payload,
-            len, (uint32_t)proxy->rank * proxy->words + (uint32_t)slot,
-            value);
+            len, (uint32_t)proxy->rank * proxy->words + (uint32_t)slot, value);
     return posted(proxy, status);
 }
 
@@ -473,8 +465,7 @@ static bool find_active(hce_proxy_t *proxy)
     while (i < proxy->num_quiet) {
         int peer = proxy->quiet[i];
 
-        if (hce_counter_read(&proxy->inbox[greeting_word(proxy, peer)]) ==
-            0) {
+        if (hce_counter_read(&proxy->inbox[greeting_word(proxy, peer)]) == 0) {
             i++;
             continue;
         }
@@ -487,16 +478,15 @@ static bool find_active(hce_proxy_t *proxy)
 
 /* Acquire on the word, release on the counter: what landed before the word
  * is visible to whoever sees the counter. This pass is its only writer. */
-static bool publish_row(hce_proxy_t *proxy, int peer,
-                        hce_counter_t *counters)
+static bool publish_row(hce_proxy_t *proxy, int peer, hce_counter_t *counters)
 {
     size_t base = (size_t)peer * proxy->words;
     bool moved = false;
 
     for (size_t i = base; i < base + proxy->words; i++) {
         uint64_t word = hce_counter_read(&proxy->inbox[i]);
-        uint64_t known = atomic_load_explicit(&counters[i].value,
-                                              memory_order_relaxed);
+        uint64_t known =
+            atomic_load_explicit(&counters[i].value, memory_order_relaxed);
 
         if (word == known || !hce_counter_geq(word, known))
             continue;

@@ -65,9 +65,8 @@ void hce_proxy_deregister(hce_proxy_t *proxy, hce_proxy_mem_t *mem);
 const void *hce_proxy_key(const hce_proxy_mem_t *mem, size_t *len_p);
 
 /* A peer's key. Valid until hce_proxy_key_close. */
-hce_status_t hce_proxy_key_open(hce_proxy_t *proxy, int peer,
-                                const void *key, size_t len,
-                                hce_transport_key_t **key_p);
+hce_status_t hce_proxy_key_open(hce_proxy_t *proxy, int peer, const void *key,
+                                size_t len, hce_transport_key_t **key_p);
 void hce_proxy_key_close(hce_proxy_t *proxy, hce_transport_key_t *key);
 
 /* Starts what fits. HCE_OK: all of it has been started (a signal on the same

@@ -33,9 +33,8 @@ static hce_region_t *find(const hce_regions_t *table, uint64_t id)
     if (index >= table->num)
         return NULL;
     region = &table->regions[index];
-    return region->used && region->generation == (uint32_t)(id >> 32)
-               ? region
-               : NULL;
+    return region->used && region->generation == (uint32_t)(id >> 32) ? region
+                                                                      : NULL;
 }
 
 /* Caller holds the lock. */
@@ -92,8 +91,8 @@ void hce_regions_remove(hce_regions_t *table, uint64_t id)
     hce_regions_unlock(table);
 }
 
-bool hce_regions_covers(const hce_regions_t *table, uint64_t id,
-                        uint64_t addr, uint64_t len)
+bool hce_regions_covers(const hce_regions_t *table, uint64_t id, uint64_t addr,
+                        uint64_t len)
 {
     const hce_region_t *region = find(table, id);
 

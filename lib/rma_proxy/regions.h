@@ -38,8 +38,8 @@ void hce_regions_remove(hce_regions_t *table, uint64_t id);
 
 /* May a peer write [addr, addr + len)? Caller holds the lock, until it has
  * written. */
-bool hce_regions_covers(const hce_regions_t *table, uint64_t id,
-                        uint64_t addr, uint64_t len);
+bool hce_regions_covers(const hce_regions_t *table, uint64_t id, uint64_t addr,
+                        uint64_t len);
 
 static inline void hce_regions_lock(hce_regions_t *table)
 {

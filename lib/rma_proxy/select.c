@@ -68,8 +68,7 @@ static const hce_transport_ops_t *select_auto(hce_proxy_offer_t *offer)
             text[0] = '\0';
             return ops;
         }
-        append(text, sizeof(offer->text), "%s %s: %s", i > 1 ? ";" : "",
-               name,
+        append(text, sizeof(offer->text), "%s %s: %s", i > 1 ? ";" : "", name,
                why != NULL ? why
                            : "serves one machine, only with "
                              "HCE_TRANSPORT=loop");

@@ -21,13 +21,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HCE_TRANSPORT_MAX_KEY 160     /* bytes of a packed memory key */
+#define HCE_TRANSPORT_MAX_KEY     160 /* bytes of a packed memory key */
 #define HCE_TRANSPORT_MAX_MESSAGE 512 /* payload bytes */
-#define HCE_TRANSPORT_MAX_FDS 20
+#define HCE_TRANSPORT_MAX_FDS     20
 
-typedef struct hce_transport hce_transport_t;           /* opaque */
-typedef struct hce_transport_mem hce_transport_mem_t;   /* registration */
-typedef struct hce_transport_key hce_transport_key_t;   /* peer's memory */
+typedef struct hce_transport hce_transport_t;         /* opaque */
+typedef struct hce_transport_mem hce_transport_mem_t; /* registration */
+typedef struct hce_transport_key hce_transport_key_t; /* peer's memory */
 
 /* Counts puts that have been started and not ended locally (the source may
  * not be changed before). Lives with the caller. */
@@ -46,20 +46,20 @@ typedef void (*hce_transport_error_cb_t)(void *arg, int peer,
 
 typedef struct hce_transport_params {
     int rank, size;
-    int contexts;        /* how many to open; 0: as many as are useful */
+    int contexts;          /* how many to open; 0: as many as are useful */
     const uint8_t *secret; /* 16 bytes, the same on all ranks */
-    hce_counter_t *inbox; /* words that peers' signals and messages write */
+    hce_counter_t *inbox;  /* words that peers' signals and messages write */
     uint32_t inbox_words;
-    char *mail;          /* bytes that peers' messages write */
+    char *mail; /* bytes that peers' messages write */
     size_t mail_size;
     hce_transport_error_cb_t error_cb; /* from within progress or a post */
     void *error_arg;
 } hce_transport_params_t;
 
 typedef struct hce_transport_attr {
-    int contexts;        /* opened */
-    uint32_t segment;    /* most bytes of one put */
-    uint32_t depth;      /* best puts in flight on one (peer, context) */
+    int contexts;     /* opened */
+    uint32_t segment; /* most bytes of one put */
+    uint32_t depth;   /* best puts in flight on one (peer, context) */
 } hce_transport_attr_t;
 
 typedef struct hce_transport_ops {

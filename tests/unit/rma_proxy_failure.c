@@ -77,8 +77,7 @@ static void survivor(world_rank_t *self)
     WORLD_CHECK(self, self->error_status == HCE_ERR_GONE);
     world_wait_req(self, &req);
     status = self->ops->signal(self->t, VICTIM, 0, 0, 1);
-    WORLD_CHECK(self,
-                status == HCE_ERR_GONE || status == HCE_ERR_TRANSPORT);
+    WORLD_CHECK(self, status == HCE_ERR_GONE || status == HCE_ERR_TRANSPORT);
     req = (hce_transport_req_t){0};
     world_fill(self->src, CHUNK, self->rank, 9);
     world_put(self, other, 1, self->src, CHUNK, world_remote(self, other),

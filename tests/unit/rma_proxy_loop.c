@@ -9,7 +9,7 @@
 #include "rma_proxy_world.h"
 
 #include "rma_proxy/loop/loop.h"
-#include "rma_proxy/proxy.h"
+#include "rma_proxy/settings.h"
 #include "util/math.h"
 
 #include <setjmp.h>
@@ -26,38 +26,18 @@
 
 static const hce_transport_ops_t *ops;
 
-static void set(const char *name, const char *value)
-{
-    const hce_config_table_t *table = &hce_rma_proxy_config;
-
-    for (unsigned i = 0; i < table->num_fields; i++) {
-        const hce_config_field_t *field = &table->fields[i];
-        char *old = NULL; /* texts are copies, kept by nobody else here */
-
-        if (strcmp(field->name, name) != 0)
-            continue;
-        if (field->type == HCE_CONFIG_STRING)
-            old = *(char **)field->value;
-        assert_int_equal(hce_config_parse(field, value), HCE_OK);
-        free(old);
-    }
-}
-
 static void run(const char *faults, world_body_t body)
 {
     /* rank 2 is for those who say that they are it */
-    world_t world = {.ops = ops,
-                     .size = 2,
-                     .phantoms = 1,
-                     .contexts = 1,
-                     .body = body};
+    world_t world = {
+        .ops = ops, .size = 2, .phantoms = 1, .contexts = 1, .body = body};
 
-    set("HCE_LOOP_FAULTS", faults);
+    hce_proxy_settings.loop_faults = faults;
     for (int processes = 0; processes < 2; processes++) {
         world.processes = processes;
         assert_int_equal(world_run(&world), 0);
     }
-    set("HCE_LOOP_FAULTS", "refuse=0");
+    hce_proxy_settings.loop_faults = NULL;
 }
 
 /* Rank 0's 7th op breaks its endpoint: both sides hear of it, as of a
@@ -133,20 +113,21 @@ static void test_lose(void **state)
 static void test_settings(void **state)
 {
     static const char *const wrong[] = {
-        "delay",   "delay=",     "delay=101", "delay=-1",  "delay=5%",
-        "slow=5",  "break=5",    "break=0@1", "break=@1",  "lose=5@",
-        "delay=5,,refuse=x", "refuse=5 ", "lose=5@-1",
+        "delay",     "delay=",  "delay=101",         "delay=-1",
+        "delay=5%",  "slow=5",  "break=5",           "break=0@1",
+        "break=@1",  "lose=5@", "delay=5,,refuse=x", "refuse=5 ",
+        "lose=5@-1",
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         hce_transport_params_t params = {.size = 2, .contexts = 1};
         hce_transport_t *t = NULL;
 
-        set("HCE_LOOP_FAULTS", wrong[i]);
+        hce_proxy_settings.loop_faults = wrong[i];
         assert_int_equal(ops->open(&params, &t), HCE_ERR_CONFIG);
         assert_null(t);
     }
-    set("HCE_LOOP_FAULTS", "refuse=0");
+    hce_proxy_settings.loop_faults = NULL;
 }
 
 static int stranger_connect(world_rank_t *self)
@@ -240,7 +221,7 @@ static void stranger_body(world_rank_t *self)
 
 static void test_strangers(void **state)
 {
-    run("refuse=0", stranger_body);
+    run(NULL, stranger_body);
 }
 
 static loop_frame_t bad_frames[] = {
@@ -291,15 +272,15 @@ static void test_frames(void **state)
 {
     for (size_t i = 0; i < sizeof(bad_frames) / sizeof(bad_frames[0]); i++) {
         bad_frame = i;
-        run("refuse=0", frame_body);
+        run(NULL, frame_body);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),  cmocka_unit_test(test_break),
-        cmocka_unit_test(test_lose),      cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_break),
+        cmocka_unit_test(test_lose),     cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_frames),
     };
 

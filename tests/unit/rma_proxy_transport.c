@@ -33,9 +33,8 @@ static void run(int size, int contexts, bool processes, world_body_t body)
 /* Sizes and offsets that divide nothing; what lies beside stays zero. */
 static void puts_body(world_rank_t *self)
 {
-    static const size_t lens[] = {1,    3,     7,     8,     63,    65,
-                                  4095, 4097,  65535, 65537, 131075,
-                                  300007};
+    static const size_t lens[] = {1,    3,    7,     8,     63,     65,
+                                  4095, 4097, 65535, 65537, 131075, 300007};
     size_t at = 13;
     char *src = self->src;
 
@@ -80,8 +79,8 @@ static void order_send(world_rank_t *self, int peer, int context, char *src,
                        uint64_t round)
 {
     hce_transport_req_t req = {0};
-    uint64_t remote = world_remote(self, peer) +
-                      (round % 2) * ORDER_LEN + context * ORDER_LEN * 2;
+    uint64_t remote = world_remote(self, peer) + (round % 2) * ORDER_LEN +
+                      context * ORDER_LEN * 2;
 
     world_fill(src, ORDER_LEN, self->rank, round);
     for (int i = 0; i < ORDER_PUTS; i++) {
@@ -136,8 +135,7 @@ static void pressure_send(world_rank_t *self, const char *src)
             PRESSURE_LEN, remote + i * PRESSURE_LEN % 999983, self->keys[1],
             &req);
 
-        WORLD_CHECK(self,
-                    status == HCE_OK || status == HCE_ERR_NO_RESOURCE);
+        WORLD_CHECK(self, status == HCE_OK || status == HCE_ERR_NO_RESOURCE);
         i += status == HCE_OK;
         if (++tries == 2 * PRESSURE_POSTS)
             atomic_store(go, 1);
@@ -192,9 +190,9 @@ static void message_body(world_rank_t *self)
             int writer = (self->rank + k) % self->size;
 
             world_wait(self, writer, 0, round + 1, false);
-            WORLD_CHECK(self, world_is(self->mail + writer * WORLD_MAIL +
-                                           parity,
-                                       len, writer, round));
+            WORLD_CHECK(self,
+                        world_is(self->mail + writer * WORLD_MAIL + parity,
+                                 len, writer, round));
             world_signal(self, writer, 0, 1, round + 1);
         }
     }
@@ -235,7 +233,8 @@ static double cpu_seconds(clockid_t clock)
 
 /* Rank 0 lets the others wait: a sleeping rank does not burn its core. First
  * all get connected: UCX keeps a socket that is being connected writable, and
- * so its waiter awake, until the peer makes progress, which rank 0 will not. */
+ * so its waiter awake, until the peer makes progress, which rank 0 will not.
+ */
 static void idle_body(world_rank_t *self)
 {
     struct timespec pause = {.tv_nsec = 400000000};
@@ -313,11 +312,9 @@ static void test_processes(void **state)
 }
 
 #define BOTH(_name)                                                           \
+    {#_name ", threads", test_threads, NULL, NULL, &_name##_case},            \
     {                                                                         \
-        #_name ", threads", test_threads, NULL, NULL, &_name##_case           \
-    },                                                                        \
-    {                                                                         \
-        #_name ", processes", test_processes, NULL, NULL, &_name##_case       \
+#_name ", processes", test_processes, NULL, NULL, &_name##_case       \
     }
 
 int main(void)

@@ -271,8 +271,7 @@ void world_fill(void *buf, size_t len, int rank, uint64_t iteration)
 bool world_is(const void *buf, size_t len, int rank, uint64_t iteration)
 {
     for (size_t i = 0; i < len; i++) {
-        if (((const unsigned char *)buf)[i] !=
-            world_byte(rank, iteration, i))
+        if (((const unsigned char *)buf)[i] != world_byte(rank, iteration, i))
             return false;
     }
     return true;
@@ -314,24 +313,24 @@ static void rank_connect(world_rank_t *self)
     memcpy(shared->addr[self->rank], addr, len);
     shared->addr_len[self->rank] = len;
     free(addr);
-    WORLD_CHECK(self, self->ops->mem_register(self->t, self->buf,
-                                              2 * WORLD_BUF, &self->mem) == HCE_OK);
-    WORLD_CHECK(self, self->ops->mem_pack(self->mem, shared->key[self->rank],
-                                          &shared->key_len[self->rank]) ==
-                          HCE_OK);
+    WORLD_CHECK(self,
+                self->ops->mem_register(self->t, self->buf, 2 * WORLD_BUF,
+                                        &self->mem) == HCE_OK);
+    WORLD_CHECK(self,
+                self->ops->mem_pack(self->mem, shared->key[self->rank],
+                                    &shared->key_len[self->rank]) == HCE_OK);
     shared->base[self->rank] = (uintptr_t)self->buf;
     world_barrier(self);
     for (int i = 1; i < self->size; i++) {
         int peer = (self->rank + i) % self->size;
 
-        WORLD_CHECK(self, self->ops->connect(self->t, peer,
-                                             shared->addr[peer],
-                                             shared->addr_len[peer]) ==
-                              HCE_OK);
-        WORLD_CHECK(self, self->ops->key_unpack(self->t, peer,
-                                                shared->key[peer],
-                                                shared->key_len[peer],
-                                                &self->keys[peer]) == HCE_OK);
+        WORLD_CHECK(self,
+                    self->ops->connect(self->t, peer, shared->addr[peer],
+                                       shared->addr_len[peer]) == HCE_OK);
+        WORLD_CHECK(self,
+                    self->ops->key_unpack(self->t, peer, shared->key[peer],
+                                          shared->key_len[peer],
+                                          &self->keys[peer]) == HCE_OK);
     }
     world_barrier(self);
 }

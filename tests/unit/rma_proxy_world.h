@@ -106,8 +106,7 @@ void world_put(world_rank_t *self, int peer, int context, const void *src,
 void world_signal(world_rank_t *self, int peer, int context, int slot,
                   uint64_t value);
 void world_message(world_rank_t *self, int peer, uint64_t offset,
-                   const void *payload, size_t len, int slot,
-                   uint64_t value);
+                   const void *payload, size_t len, int slot, uint64_t value);
 
 uint64_t world_word(const world_rank_t *self, int writer, int slot);
 /* Until the word is at least value; sleeps with arm and poll if asked. */

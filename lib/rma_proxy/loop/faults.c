@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define FAULTS_EXPECTED                                                       \
-    "a list of delay=P, reorder=P, refuse=P, pieces=P, twice=P (P 0 to 100), "\
+    "a list of delay=P, reorder=P, refuse=P, pieces=P, twice=P (P 0 to "      \
+    "100), "                                                                  \
     "break=N@R, lose=N@R (N >= 1)"
 
 bool hce_loop_faults_hit(loop_faults_t *faults, int64_t percent)
@@ -93,8 +94,8 @@ hce_status_t hce_loop_faults_init(loop_faults_t *faults, int rank)
     copy = strdup(text);
     if (copy == NULL)
         return HCE_ERR_NO_MEMORY;
-    for (item = strtok_r(copy, ",", &save);
-         item != NULL && status == HCE_OK; item = strtok_r(NULL, ",", &save))
+    for (item = strtok_r(copy, ",", &save); item != NULL && status == HCE_OK;
+         item = strtok_r(NULL, ",", &save))
         status = parse_fault(faults, item, rank);
     free(copy);
     if (status != HCE_OK) {
@@ -116,8 +117,7 @@ static uint32_t find_candidate(loop_faults_t *faults, loop_out_t *out)
     uint32_t puts = 0, i;
 
     for (i = 0; i < out->count; i++) {
-        uint32_t kind =
-            out->queue[(out->head + i) % LOOP_QUEUE].frame.kind;
+        uint32_t kind = out->queue[(out->head + i) % LOOP_QUEUE].frame.kind;
 
         if (kind == LOOP_FLUSH)
             break;

@@ -22,9 +22,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOP_ACCEPTS 16                 /* in one progress call */
-#define LOOP_BUDGET  (512 * HCE_KIB)    /* bytes read from one peer in it */
-#define LOOP_READ    (128 * HCE_KIB)    /* with the registrations locked */
+#define LOOP_ACCEPTS 16              /* in one progress call */
+#define LOOP_BUDGET  (512 * HCE_KIB) /* bytes read from one peer in it */
+#define LOOP_READ    (128 * HCE_KIB) /* with the registrations locked */
 
 typedef enum loop_step {
     STEP_AGAIN, /* something was done */
@@ -254,9 +254,9 @@ static loop_step_t frame_start(loop_t *loop, loop_in_t *in)
     in->pos += sizeof(in->frame);
     in->done = 0;
     if (!frame_is_right(loop, &in->frame)) {
-        in_refuse(loop, in, in->frame.kind == LOOP_PUT
-                                ? "target is not registered"
-                                : "malformed frame");
+        in_refuse(loop, in,
+                  in->frame.kind == LOOP_PUT ? "target is not registered"
+                                             : "malformed frame");
         return STEP_END;
     }
     if (in->frame.len == 0)
@@ -330,11 +330,10 @@ static loop_step_t in_end(loop_t *loop, loop_in_t *in, ssize_t len)
 /* Payload that was read ahead together with its frame. */
 static void take_ahead(loop_in_t *in)
 {
-    size_t len = hce_min((uint64_t)(in->len - in->pos),
-                         in->frame.len - in->done);
-    char *dst = in->frame.kind == LOOP_PUT
-                    ? (char *)(uintptr_t)in->frame.addr
-                    : in->mail;
+    size_t len =
+        hce_min((uint64_t)(in->len - in->pos), in->frame.len - in->done);
+    char *dst = in->frame.kind == LOOP_PUT ? (char *)(uintptr_t)in->frame.addr
+                                           : in->mail;
 
     memcpy(dst + in->done, in->buf + in->pos, len);
     in->pos += (uint32_t)len;

@@ -257,10 +257,10 @@ static hce_status_t post(hce_transport_t *transport, int peer, int context,
     return hce_loop_out_post(loop, out, entry);
 }
 
-static hce_status_t loop_put(hce_transport_t *transport, int peer,
-                             int context, const void *src,
-                             hce_transport_mem_t *mem, size_t len,
-                             uint64_t remote_addr, hce_transport_key_t *key,
+static hce_status_t loop_put(hce_transport_t *transport, int peer, int context,
+                             const void *src, hce_transport_mem_t *mem,
+                             size_t len, uint64_t remote_addr,
+                             hce_transport_key_t *key,
                              hce_transport_req_t *req)
 {
     loop_entry_t entry = {.frame = {.kind = LOOP_PUT,
@@ -277,10 +277,9 @@ static hce_status_t loop_put(hce_transport_t *transport, int peer,
 static hce_status_t loop_signal(hce_transport_t *transport, int peer,
                                 int context, uint32_t word, uint64_t value)
 {
-    loop_entry_t entry = {.frame = {.kind = LOOP_SIGNAL,
-                                    .word = word,
-                                    .value = value},
-                          .mail = -1};
+    loop_entry_t entry = {
+        .frame = {.kind = LOOP_SIGNAL, .word = word, .value = value},
+        .mail = -1};
 
     return post(transport, peer, context, &entry);
 }

@@ -82,8 +82,8 @@ typedef struct loop_out {
     int peer, context;
     hce_status_t status; /* why posts fail, or HCE_OK */
     bool connected;
-    bool lost;      /* fault injection: drops everything */
-    bool want_out;  /* EPOLLOUT is asked for */
+    bool lost;     /* fault injection: drops everything */
+    bool want_out; /* EPOLLOUT is asked for */
     uint32_t head, count;
     uint64_t sent;  /* bytes written of the entry at head */
     uint64_t flush; /* number of the last LOOP_FLUSH queued, and acked */
@@ -125,7 +125,7 @@ typedef struct loop {
     int epoll;
     loop_socket_t listener;
     loop_address_t addr;
-    loop_out_t **outs; /* [size * contexts], NULL until connected */
+    loop_out_t **outs;       /* [size * contexts], NULL until connected */
     uint32_t num_connecting; /* outs whose peer's backlog was full */
     loop_in_t **ins;
     uint32_t num_ins, max_ins, num_strangers;

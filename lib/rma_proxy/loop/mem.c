@@ -25,8 +25,8 @@ hce_status_t hce_loop_mem_register(hce_transport_t *transport, void *addr,
 
     if (mem == NULL)
         return HCE_ERR_NO_MEMORY;
-    status = hce_regions_add(&loop_of(transport)->regions, addr, len,
-                             &mem->id);
+    status =
+        hce_regions_add(&loop_of(transport)->regions, addr, len, &mem->id);
     if (status != HCE_OK) {
         free(mem);
         return status;

@@ -167,8 +167,7 @@ err_memory:
 void hce_loop_out_destroy(loop_t *loop, loop_out_t *out)
 {
     /* Inside an op there is no place for a frame; the peer sees the end. */
-    if (out->socket.fd >= 0 && out->connected && out->sent == 0 &&
-        !out->lost)
+    if (out->socket.fd >= 0 && out->connected && out->sent == 0 && !out->lost)
         hce_loop_send_now(out->socket.fd, LOOP_BYE, 0);
     out_close(out);
     queue_end(out, HCE_ERR_ABORTED);
@@ -391,8 +390,7 @@ static void answer_handle(loop_t *loop, loop_out_t *out)
 /* True if something was read and the endpoint still works. */
 bool hce_loop_out_read(loop_t *loop, loop_out_t *out)
 {
-    ssize_t len = recv(out->socket.fd,
-                       (char *)&out->answer + out->answer_len,
+    ssize_t len = recv(out->socket.fd, (char *)&out->answer + out->answer_len,
                        sizeof(out->answer) - out->answer_len, MSG_DONTWAIT);
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -413,8 +411,7 @@ bool hce_loop_out_read(loop_t *loop, loop_out_t *out)
 void hce_loop_out_ask(loop_t *loop, int peer)
 {
     for (int i = 0; i < loop->params.contexts; i++) {
-        loop_out_t *out =
-            loop->outs[(size_t)peer * loop->params.contexts + i];
+        loop_out_t *out = loop->outs[(size_t)peer * loop->params.contexts + i];
 
         while (out != NULL && out->connected && out->status == HCE_OK &&
                hce_loop_out_read(loop, out))

@@ -57,8 +57,7 @@ static void address_fill(char *to, const ucx_address_head_t *head,
     }
 }
 
-hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p,
-                                    size_t *len_p)
+hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p, size_t *len_p)
 {
     ucx_address_head_t head = {.magic = UCX_ADDRESS_MAGIC,
                                .contexts = (uint32_t)ucx->params.contexts,

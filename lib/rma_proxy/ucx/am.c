@@ -23,8 +23,7 @@ static ucs_status_ptr_t start(ucx_op_t *op, ucx_am_t id, const void *payload,
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS,
+                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
         .cb.send = hce_ucx_op_sent,
         .user_data = op,

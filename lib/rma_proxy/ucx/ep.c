@@ -39,8 +39,7 @@ hce_status_t hce_ucx_status(ucs_status_t status)
 
 /* Told once; a peer that said goodbye is nobody's error. The endpoints are
  * closed later: this may be called from inside UCX. */
-void hce_ucx_peer_fail(ucx_peer_t *peer, hce_status_t status,
-                       const char *text)
+void hce_ucx_peer_fail(ucx_peer_t *peer, hce_status_t status, const char *text)
 {
     ucx_t *ucx = peer->ucx;
 
@@ -56,12 +55,10 @@ void hce_ucx_peer_fail(ucx_peer_t *peer, hce_status_t status,
 
 static void on_ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    hce_ucx_peer_fail(arg, hce_ucx_status(status),
-                      ucs_status_string(status));
+    hce_ucx_peer_fail(arg, hce_ucx_status(status), ucs_status_string(status));
 }
 
-void hce_ucx_request_done(void *request, ucs_status_t status,
-                          void *user_data)
+void hce_ucx_request_done(void *request, ucs_status_t status, void *user_data)
 {
     ucp_request_free(request);
 }
@@ -223,8 +220,7 @@ void hce_ucx_peer_close(ucx_peer_t *peer)
 }
 
 /* The endpoint if it can take an op. */
-static hce_status_t ep_get(ucx_t *ucx, int rank, int context,
-                           ucx_ep_t **ep_p)
+static hce_status_t ep_get(ucx_t *ucx, int rank, int context, ucx_ep_t **ep_p)
 {
     ucx_peer_t *peer = ucx->peers[rank];
 
@@ -238,9 +234,8 @@ static hce_status_t ep_get(ucx_t *ucx, int rank, int context,
 
 static ucp_request_param_t rma_param(ucx_op_t *op)
 {
-    ucp_request_param_t param = {.op_attr_mask =
-                                     UCP_OP_ATTR_FIELD_CALLBACK |
-                                     UCP_OP_ATTR_FIELD_USER_DATA,
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send = hce_ucx_op_sent,
                                  .user_data = op};
 
@@ -248,9 +243,9 @@ static ucp_request_param_t rma_param(ucx_op_t *op)
 }
 
 hce_status_t hce_ucx_put(hce_transport_t *transport, int rank, int context,
-                         const void *src, hce_transport_mem_t *mem,
-                         size_t len, uint64_t remote_addr,
-                         hce_transport_key_t *key, hce_transport_req_t *req)
+                         const void *src, hce_transport_mem_t *mem, size_t len,
+                         uint64_t remote_addr, hce_transport_key_t *key,
+                         hce_transport_req_t *req)
 {
     ucx_t *ucx = ucx_of(transport);
     ucx_header_t target = {.offset = remote_addr,
@@ -270,9 +265,9 @@ hce_status_t hce_ucx_put(hce_transport_t *transport, int rank, int context,
     param = rma_param(op);
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
     param.memh = hce_ucx_mem_handle(mem);
-    return hce_ucx_op_posted(
-        op, ucp_put_nbx(ep->ep, src, len, remote_addr,
-                        hce_ucx_key_handle(key, context), &param));
+    return hce_ucx_op_posted(op, ucp_put_nbx(ep->ep, src, len, remote_addr,
+                                             hce_ucx_key_handle(key, context),
+                                             &param));
 }
 
 static void on_signal_landed(void *request, ucs_status_t status,

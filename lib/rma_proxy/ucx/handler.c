@@ -61,8 +61,7 @@ static void handle_put(ucx_arrival_t *arrival)
     covered = hce_regions_covers(regions, header->value, header->offset,
                                  arrival->len);
     if (covered)
-        memcpy((void *)(uintptr_t)header->offset, arrival->data,
-               arrival->len);
+        memcpy((void *)(uintptr_t)header->offset, arrival->data, arrival->len);
     hce_regions_unlock(regions);
     if (!covered)
         refuse(arrival, "target is not registered");
@@ -159,10 +158,8 @@ static ucs_status_t receive(void *arg, const void *from, size_t header_len,
                             ucx_handler_t handler)
 {
     ucx_worker_t *worker = arg;
-    ucx_arrival_t arrival = {.worker = worker,
-                             .ucx = worker->ucx,
-                             .data = data,
-                             .len = len};
+    ucx_arrival_t arrival = {
+        .worker = worker, .ucx = worker->ucx, .data = data, .len = len};
 
     /* Rendezvous is for large data that the sender did not ask for. */
     if (!arrival_read(&arrival, from, header_len) ||
@@ -248,8 +245,8 @@ static bool answer_one(ucx_worker_t *worker, int rank)
         return true;
     ep = &ucx->peers[rank]->eps[worker->context];
     if (answer->refuse)
-        answer->refuse = hce_ucx_am_tell(ep, UCX_AM_REFUSE, 0, 0) ==
-                         HCE_ERR_NO_RESOURCE;
+        answer->refuse =
+            hce_ucx_am_tell(ep, UCX_AM_REFUSE, 0, 0) == HCE_ERR_NO_RESOURCE;
     if (answer->ack)
         answer->ack = hce_ucx_am_tell(ep, UCX_AM_ACK, 0, answer->value) ==
                       HCE_ERR_NO_RESOURCE;

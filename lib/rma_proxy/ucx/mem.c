@@ -122,8 +122,7 @@ hce_status_t hce_ucx_mem_pack(hce_transport_mem_t *mem_h, void *key,
                 HCE_TRANSPORT_MAX_KEY - skip);
     }
     ucp_rkey_buffer_release(packed);
-    return skip + len <= HCE_TRANSPORT_MAX_KEY ? HCE_OK
-                                               : HCE_ERR_UNSUPPORTED;
+    return skip + len <= HCE_TRANSPORT_MAX_KEY ? HCE_OK : HCE_ERR_UNSUPPORTED;
 }
 
 /* UCX's key belongs to one endpoint: one for each context. */
@@ -131,9 +130,8 @@ static hce_status_t handles_unpack(ucx_peer_t *peer, const void *packed,
                                    ucx_key_t *key)
 {
     for (; key->contexts < peer->ucx->params.contexts; key->contexts++) {
-        ucs_status_t status =
-            ucp_ep_rkey_unpack(peer->eps[key->contexts].ep, packed,
-                               &key->handles[key->contexts]);
+        ucs_status_t status = ucp_ep_rkey_unpack(
+            peer->eps[key->contexts].ep, packed, &key->handles[key->contexts]);
 
         if (status != UCS_OK) {
             hce_log(ERROR, PROXY, "ucx: key of rank %d: %s", peer->rank,
@@ -161,8 +159,8 @@ hce_status_t hce_ucx_key_unpack(hce_transport_t *transport, int rank,
     }
     if (peer->status != HCE_OK)
         return peer->status;
-    key = calloc(1, sizeof(*key) + (size_t)ucx->params.contexts *
-                                       sizeof(ucp_rkey_h));
+    key = calloc(1, sizeof(*key) +
+                        (size_t)ucx->params.contexts * sizeof(ucp_rkey_h));
     if (key == NULL)
         return HCE_ERR_NO_MEMORY;
     memcpy(&key->region, packed, skip);

@@ -18,11 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UCX_SEGMENT     (64 * HCE_KIB) /* one fragment, see context.c */
-#define UCX_DEPTH       16
-#define UCX_BYE_NS      (500 * HCE_NS_PER_MS) /* for goodbyes to leave */
-#define UCX_CLOSE_NS    (500 * HCE_NS_PER_MS) /* for endpoints to close */
-#define UCX_MAX_USEFUL  4
+#define UCX_SEGMENT    (64 * HCE_KIB) /* one fragment, see context.c */
+#define UCX_DEPTH      16
+#define UCX_BYE_NS     (500 * HCE_NS_PER_MS) /* for goodbyes to leave */
+#define UCX_CLOSE_NS   (500 * HCE_NS_PER_MS) /* for endpoints to close */
+#define UCX_MAX_USEFUL 4
 
 static const char *ucx_unusable(void)
 {
@@ -44,14 +44,13 @@ static hce_status_t worker_open(ucx_t *ucx, ucx_worker_t *worker)
     ucp_worker_params_t params = {.field_mask =
                                       UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucp_worker_attr_t attr = {.field_mask =
-                                  UCP_WORKER_ATTR_FIELD_THREAD_MODE};
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
     const char *what = "worker";
     ucs_status_t status = UCS_ERR_NO_MEMORY;
 
     worker->ucx = ucx;
-    worker->answers = calloc((size_t)ucx->params.size,
-                             sizeof(*worker->answers));
+    worker->answers =
+        calloc((size_t)ucx->params.size, sizeof(*worker->answers));
     if (worker->answers == NULL)
         goto err;
     status = ucp_worker_create(ucx->context, &params, &worker->worker);
@@ -84,8 +83,8 @@ err:
 static hce_status_t inbox_register(ucx_t *ucx)
 {
     ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
-                      UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .field_mask =
+            UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
         .address = ucx->params.inbox,
         .length = ucx->params.inbox_words * sizeof(hce_counter_t),
     };
@@ -335,8 +334,8 @@ static bool bye_is_out(ucx_ep_t *ep)
     if (ep->peer->status != HCE_OK)
         return true;
     if (ep->bye_due)
-        ep->bye_due = hce_ucx_am_tell(ep, UCX_AM_BYE, 0, 0) ==
-                      HCE_ERR_NO_RESOURCE;
+        ep->bye_due =
+            hce_ucx_am_tell(ep, UCX_AM_BYE, 0, 0) == HCE_ERR_NO_RESOURCE;
     return !ep->bye_due && ep->num_free == UCX_OPS &&
            (!ep->peer->ucx->am_puts || hce_ucx_am_ring(ep));
 }
@@ -361,8 +360,7 @@ static void say_bye(ucx_t *ucx)
     uint64_t end = hce_clock_ns() + UCX_BYE_NS;
 
     for (int i = 0; i < ucx->params.size; i++) {
-        for (int k = 0; ucx->peers[i] != NULL && k < ucx->params.contexts;
-             k++)
+        for (int k = 0; ucx->peers[i] != NULL && k < ucx->params.contexts; k++)
             ucx->peers[i]->eps[k].bye_due = true;
     }
     while (!byes_are_out(ucx) && hce_clock_ns() < end)
@@ -416,8 +414,7 @@ static hce_status_t ucx_address(hce_transport_t *transport, void **addr_p,
     return HCE_OK;
 }
 
-static void ucx_query(hce_transport_t *transport,
-                      hce_transport_attr_t *attr_p)
+static void ucx_query(hce_transport_t *transport, hce_transport_attr_t *attr_p)
 {
     attr_p->contexts = ucx_of(transport)->params.contexts;
     attr_p->segment = UCX_SEGMENT;

@@ -148,9 +148,9 @@ const ucx_facts_t *hce_ucx_facts(void);
 hce_status_t hce_ucx_connect(hce_transport_t *transport, int peer,
                              const void *addr, size_t len);
 hce_status_t hce_ucx_put(hce_transport_t *transport, int peer, int context,
-                         const void *src, hce_transport_mem_t *mem,
-                         size_t len, uint64_t remote_addr,
-                         hce_transport_key_t *key, hce_transport_req_t *req);
+                         const void *src, hce_transport_mem_t *mem, size_t len,
+                         uint64_t remote_addr, hce_transport_key_t *key,
+                         hce_transport_req_t *req);
 hce_status_t hce_ucx_signal(hce_transport_t *transport, int peer, int context,
                             uint32_t word, uint64_t value);
 hce_status_t hce_ucx_status(ucs_status_t status);
@@ -163,12 +163,10 @@ hce_status_t hce_ucx_op_posted(ucx_op_t *op, ucs_status_ptr_t result);
 /* Send callback; user_data is the op. */
 void hce_ucx_op_sent(void *request, ucs_status_t status, void *user_data);
 /* Send callback for what needs no more than its request freed. */
-void hce_ucx_request_done(void *request, ucs_status_t status,
-                          void *user_data);
+void hce_ucx_request_done(void *request, ucs_status_t status, void *user_data);
 
 /* address.c */
-hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p,
-                                    size_t *len_p);
+hce_status_t hce_ucx_address_create(ucx_t *ucx, void **addr_p, size_t *len_p);
 
 typedef struct ucx_address_view {
     uint64_t inbox;
