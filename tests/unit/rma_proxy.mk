@@ -17,7 +17,8 @@ rma_proxy_tests = \
 	tests/unit/rma_proxy_transport_ucx_shm \
 	tests/unit/rma_proxy_failure_loop \
 	tests/unit/rma_proxy_failure_ucx \
-	tests/unit/rma_proxy_loop
+	tests/unit/rma_proxy_loop \
+	tests/unit/rma_proxy_proxy
 check_PROGRAMS += $(rma_proxy_tests)
 TESTS += $(rma_proxy_tests)
 
@@ -52,4 +53,7 @@ tests_unit_rma_proxy_loop_SOURCES = tests/unit/rma_proxy_loop.c \
 	$(rma_proxy_world)
 tests_unit_rma_proxy_loop_CPPFLAGS = $(rma_proxy_loop)
 tests_unit_rma_proxy_loop_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_proxy_SOURCES = tests/unit/rma_proxy_proxy.c $(boot_ranks)
+tests_unit_rma_proxy_proxy_LDADD = $(rma_proxy_ldadd)
 endif
