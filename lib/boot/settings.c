@@ -26,6 +26,7 @@ static const hce_config_field_t fields[] = {
      .text = "Port on which rank 0 listens with the env bootstrap, instead "
              "of the first free one of MASTER_PORT to MASTER_PORT+16."},
     {.name = "HCE_JOB_SECRET",
+     .secret = 1,
      .type = HCE_CONFIG_STRING,
      .value = &hce_boot_settings.job_secret,
      .text = "Any text that the ranks of one job share and nobody else "

@@ -7,6 +7,7 @@
 
 #include "core/values.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "core/settings.h"
@@ -81,9 +82,19 @@ static hce_status_t parse_width(void)
     return HCE_OK;
 }
 
+static hce_status_t init_result;
+
+static void init_once(void)
+{
+    init_result = hce_config_init(hce_settings);
+    if (init_result == HCE_OK)
+        init_result = parse_width();
+}
+
 hce_status_t hce_core_config_init(void)
 {
-    hce_status_t status = hce_config_init(hce_settings);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    return status == HCE_OK ? parse_width() : status;
+    pthread_once(&once, init_once);
+    return init_result;
 }
