@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the build itself: what is exported, installed, packed.
 build_tests = \
+	tests/build/exports.sh \
 	tests/build/manual.sh \
 	tests/build/runner.sh
 build_long_tests = \
