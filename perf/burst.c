@@ -90,6 +90,7 @@ static hce_status_t wait_all(hce_perf_burst_t *burst)
     return HCE_OK;
 }
 
+/* With --blocking each call is done when it returns. */
 static hce_status_t make_calls(hce_perf_burst_t *burst, int num)
 {
     hce_status_t status;
@@ -97,8 +98,6 @@ static hce_status_t make_calls(hce_perf_burst_t *burst, int num)
 
     for (i = 0; i < num; i++) {
         status = call_all(burst, i % burst->slots);
-        if (status == HCE_OK && burst->job->opts->blocking)
-            status = wait_all(burst);
         if (status != HCE_OK)
             return status;
     }

@@ -83,6 +83,8 @@ static void conclude(hce_perf_job_t *job, const hce_perf_results_t *results)
     const hce_perf_opts_t *opts = job->opts;
     char verdict[720];
 
+    if (opts->check_stats && job->failure[0] == '\0')
+        hce_perf_table_stats(job);
     if (opts->plot != NULL && job->failure[0] == '\0')
         hce_perf_plot_write(job, results);
     hce_perf_results_verdict(results, opts, job->failure, verdict,

@@ -93,7 +93,7 @@ static const struct argp_option options[] = {
     {"op", 'o', "OP", 0,
      "accepted for compatibility: sum, prod, min, max, avg or all", 0},
     {"root", 'r', "RANK", 0, "accepted for compatibility", 0},
-    {"blocking", KEY_BLOCKING, NULL, 0, "wait for each call", 0},
+    {"blocking", KEY_BLOCKING, NULL, 0, "calls return when they are done", 0},
 
     {NULL, 0, NULL, 0,
      "Ranks (else those of mpirun, srun or torchrun; else one a core, 2 to "

@@ -115,5 +115,9 @@ bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
         snprintf(why, size, "--json: '%s': %s", opts->json, text);
         return false;
     }
+    if (opts->blocking) {
+        opts->call.blocking = 1;
+        opts->call.field_mask |= HCE_CALL_PARAM_BLOCKING;
+    }
     return finish_series(opts, why, size) && finish_ranks(opts, why, size);
 }

@@ -105,6 +105,21 @@ void hce_perf_table_row(const hce_perf_opts_t *opts, const hce_perf_row_t *row)
     fflush(stdout);
 }
 
+void hce_perf_table_stats(const hce_perf_job_t *job)
+{
+    hce_comm_stats_t stats;
+
+    if (hce_comm_get_stats(job->comms[0], &stats) != HCE_OK)
+        return;
+    printf("# counted by rank %d: calls %" PRIu64 " puts %" PRIu64
+           " bytes put %" PRIu64 " copies %" PRIu64 " bytes copied %" PRIu64
+           " kernels %" PRIu64 " retries %" PRIu64 " progress wakes %" PRIu64
+           "\n",
+           job->attr.rank, stats.calls, stats.puts, stats.put_bytes,
+           stats.copies, stats.copy_bytes, stats.kernels, stats.retries,
+           stats.progress_wakes);
+}
+
 void hce_perf_table_foot(const hce_perf_results_t *results,
                          const char *verdict)
 {

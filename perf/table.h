@@ -22,6 +22,9 @@ void hce_perf_table_path(const hce_explain_t *explain,
                          const hce_explain_t *before);
 void hce_perf_table_row(const hce_perf_opts_t *opts,
                         const hce_perf_row_t *row);
+/* What this rank's first communicator has counted. */
+void hce_perf_table_stats(const hce_perf_job_t *job);
+
 void hce_perf_table_foot(const hce_perf_results_t *results,
                          const char *verdict);
 

@@ -19,6 +19,7 @@ include tests/unit/core.mk
 include tests/unit/perf.mk
 include tests/property/local.mk
 include tests/job/local.mk
+include tests/job/perf.mk
 include tests/build/local.mk
 include tests/cross/local.mk
 
