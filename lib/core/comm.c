@@ -265,6 +265,33 @@ static void unwatch(hce_comm_h comm)
     hce_engine_unwatch(hce_boot_fd(comm->boot));
 }
 
+typedef struct flush {
+    hce_comm_h comm;
+    uint64_t deadline;
+} flush_t;
+
+static bool is_flushed(void *arg)
+{
+    flush_t *state = arg;
+
+    return atomic_load_explicit(&state->comm->leaving,
+                                memory_order_acquire) == HCE_COMM_LEAVES ||
+           hce_fault_status(&state->comm->fault) != HCE_OK ||
+           hce_clock_ns() >= state->deadline;
+}
+
+/* Until what this rank has put is at its targets. */
+static void flush(hce_comm_h comm)
+{
+    flush_t state = {comm, hce_clock_deadline(FLUSH_NS)};
+
+    if (comm->proxy == NULL)
+        return;
+    atomic_store_explicit(&comm->leaving, HCE_COMM_FLUSHES,
+                          memory_order_release);
+    hce_engine_wait(is_flushed, &state);
+}
+
 /* Does this process still have another rank of the group? One thread that
  * drives several ranks destroys them one by one, and must not wait for
  * itself. */
@@ -294,14 +321,14 @@ hce_status_t hce_comm_destroy(hce_comm_h comm)
     abort_launches(comm);
     hce_queue_reap(comm);
     hce_window_close_all(comm);
+    is_well = hce_fault_status(&comm->fault) == HCE_OK;
+    if (is_well)
+        flush(comm);
+    hce_boot_goodbye(comm->boot, is_well && !has_sibling(comm) ? GOODBYE_NS
+                                                               : 0);
     hce_engine_remove(&comm->pollable);
     unwatch(comm);
     comm->magic = 0;
-    is_well = hce_fault_status(&comm->fault) == HCE_OK;
-    if (comm->proxy != NULL && is_well)
-        hce_proxy_flush(comm->proxy, hce_clock_deadline(FLUSH_NS));
-    hce_boot_goodbye(comm->boot, is_well && !has_sibling(comm) ? GOODBYE_NS
-                                                               : 0);
     if (comm->proxy != NULL)
         hce_proxy_close(comm->proxy, 0);
     hce_run_cleanup(comm);

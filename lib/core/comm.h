@@ -8,6 +8,7 @@
 #ifndef HCE_CORE_COMM_H
 #define HCE_CORE_COMM_H
 
+#include <stdatomic.h>
 #include "boot/boot.h"
 #include "ce/ce.h"
 #include "core/engine.h"
@@ -27,6 +28,14 @@
 /* The control connection costs a system call: a busy owner looks at it now
  * and then, one that goes to sleep watches its descriptor. */
 #define HCE_COMM_BOOT_NS (2 * HCE_NS_PER_MS)
+
+/* The way out: the caller asks for the flush, the owner makes it and goes on
+ * progressing, since others flush towards this rank. */
+typedef enum hce_comm_leaving {
+    HCE_COMM_STAYS,
+    HCE_COMM_FLUSHES,
+    HCE_COMM_LEAVES
+} hce_comm_leaving_t;
 
 struct hce_comm {
     hce_pollable_t pollable; /* first: the engine sees this */
@@ -48,6 +57,7 @@ struct hce_comm {
     hce_window_h windows;     /* caller */
     hce_run_t run;            /* owner */
     hce_stats_t stats;        /* written by owner, read by any */
+    atomic_int leaving;       /* hce_comm_leaving_t */
     hce_comm_h next;          /* list of all, see comm.c */
 };
 

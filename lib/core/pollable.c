@@ -36,6 +36,17 @@ static bool progress_ce(hce_comm_h comm)
     return false;
 }
 
+/* Release and acquire: what the flush moved is at its target when the caller
+ * sees HCE_COMM_LEAVES. */
+static void progress_flush(hce_comm_h comm)
+{
+    if (atomic_load_explicit(&comm->leaving, memory_order_acquire) ==
+            HCE_COMM_FLUSHES &&
+        hce_proxy_test_flush(comm->proxy) != HCE_INPROGRESS)
+        atomic_store_explicit(&comm->leaving, HCE_COMM_LEAVES,
+                              memory_order_release);
+}
+
 static bool progress(hce_pollable_t *pollable)
 {
     hce_comm_h comm = comm_of(pollable);
@@ -43,8 +54,10 @@ static bool progress(hce_pollable_t *pollable)
 
     hce_log_set_rank(comm->rank);
     moved = progress_ce(comm);
-    if (comm->proxy != NULL)
+    if (comm->proxy != NULL) {
         moved |= hce_proxy_progress(comm->proxy, comm->run.counters);
+        progress_flush(comm);
+    }
     if (hce_clock_ns() >= comm->boot_ns) {
         hce_boot_progress(comm->boot);
         comm->boot_ns = hce_clock_ns() + HCE_COMM_BOOT_NS;
@@ -54,7 +67,11 @@ static bool progress(hce_pollable_t *pollable)
 
 static bool is_busy(hce_pollable_t *pollable)
 {
-    return hce_queue_head(&comm_of(pollable)->queue) != NULL;
+    hce_comm_h comm = comm_of(pollable);
+
+    return hce_queue_head(&comm->queue) != NULL ||
+           atomic_load_explicit(&comm->leaving, memory_order_relaxed) !=
+               HCE_COMM_STAYS;
 }
 
 static bool arm(hce_pollable_t *pollable)

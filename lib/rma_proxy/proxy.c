@@ -276,6 +276,11 @@ void hce_proxy_flush(hce_proxy_t *proxy, uint64_t deadline)
     }
 }
 
+hce_status_t hce_proxy_test_flush(hce_proxy_t *proxy)
+{
+    return proxy->ops->flush(proxy->transport);
+}
+
 void hce_proxy_close(hce_proxy_t *proxy, uint64_t deadline)
 {
     if (proxy == NULL)

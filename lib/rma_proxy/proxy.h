@@ -51,6 +51,9 @@ hce_status_t hce_proxy_open(const hce_proxy_params_t *params,
                             hce_proxy_t **proxy_p);
 /* Until all that was posted is at its target, or deadline. */
 void hce_proxy_flush(hce_proxy_t *proxy, uint64_t deadline);
+/* HCE_OK: all that was posted is at its target. HCE_INPROGRESS: call again
+ * after progress. Else an error: there is nothing to wait for. */
+hce_status_t hce_proxy_test_flush(hce_proxy_t *proxy);
 /* Flushes until deadline (0: not at all), then closes. */
 void hce_proxy_close(hce_proxy_t *proxy, uint64_t deadline);
 const char *hce_proxy_name(const hce_proxy_t *proxy);
