@@ -2,6 +2,18 @@
 # Jobs of hce_perf: local processes, threads, launchers, faults, reports.
 perf_job_tests = \
 	tests/job/perf_args.sh \
-	tests/job/perf_faults.sh
+	tests/job/perf_env.sh \
+	tests/job/perf_faults.sh \
+	tests/job/perf_mpirun.sh \
+	tests/job/perf_reports.sh \
+	tests/job/perf_shapes.sh \
+	tests/job/perf_threads.sh
+perf_job_long_tests = \
+	tests/job/perf_blocking.sh \
+	tests/job/perf_large.sh
 TESTS += $(perf_job_tests)
-EXTRA_DIST += $(perf_job_tests) tests/job/perf_lib.sh
+LONG_TESTS += $(perf_job_long_tests)
+EXTRA_DIST += $(perf_job_tests) $(perf_job_long_tests) tests/job/perf_lib.sh
+
+check_PROGRAMS += tests/job/foreign_port
+tests_job_foreign_port_SOURCES = tests/job/foreign_port.c
