@@ -8,6 +8,8 @@
 
 #include "rma_proxy/transport.h"
 
+#include <assert.h>
+
 /* What a rank tells the others before its address. One job, one build of the
  * library: the hello of the bootstrap has compared versions. */
 typedef struct hce_proxy_offer {
@@ -16,6 +18,8 @@ typedef struct hce_proxy_offer {
     int32_t contexts; /* opened */
     char text[224];   /* why not, for people */
 } hce_proxy_offer_t;
+
+static_assert(sizeof(hce_proxy_offer_t) == 248, "wire size");
 
 /* By HCE_TRANSPORT. On failure offer->status and text say why. */
 const hce_transport_ops_t *hce_proxy_select(hce_proxy_offer_t *offer);

@@ -152,15 +152,25 @@ static bool arrival_read(ucx_arrival_t *arrival, const void *from, size_t len)
     return diff == 0 && header->rank < (uint32_t)params->size;
 }
 
-static ucs_status_t receive(void *arg, const void *from, size_t header_len,
-                            void *data, size_t len,
-                            const ucp_am_recv_param_t *param,
-                            ucx_handler_t handler)
+static const ucx_handler_t handlers[UCX_AM_LAST] = {
+    [UCX_AM_PUT] = handle_put,         [UCX_AM_SIGNAL] = handle_signal,
+    [UCX_AM_MESSAGE] = handle_message, [UCX_AM_FLUSH] = handle_flush,
+    [UCX_AM_ACK] = handle_ack,         [UCX_AM_REFUSE] = handle_refuse,
+    [UCX_AM_BYE] = handle_bye,         [UCX_AM_BELL] = NULL,
+};
+
+/* Called by UCX, from within progress. */
+static ucs_status_t on_arrival(void *arg, const void *from, size_t header_len,
+                               void *data, size_t len,
+                               const ucp_am_recv_param_t *param)
 {
-    ucx_worker_t *worker = arg;
+    const ucx_route_t *route = arg;
+    ucx_worker_t *worker = route->worker;
     ucx_arrival_t arrival = {
         .worker = worker, .ucx = worker->ucx, .data = data, .len = len};
 
+    if (handlers[route->id] == NULL)
+        return UCS_OK;
     /* Rendezvous is for large data that the sender did not ask for. */
     if (!arrival_read(&arrival, from, header_len) ||
         param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
@@ -168,45 +178,14 @@ static ucs_status_t receive(void *arg, const void *from, size_t header_len,
         return UCS_OK;
     }
     arrival.peer = worker->ucx->peers[arrival.header.rank];
-    handler(&arrival);
-    return UCS_OK;
-}
-
-/* UCX calls by id, with the worker: one entry for each. */
-#define UCX_RECEIVER(_name)                                                   \
-    static ucs_status_t on_##_name(void *arg, const void *header,             \
-                                   size_t header_len, void *data, size_t len, \
-                                   const ucp_am_recv_param_t *param)          \
-    {                                                                         \
-        return receive(arg, header, header_len, data, len, param,             \
-                       handle_##_name);                                       \
-    }
-
-UCX_RECEIVER(put)
-UCX_RECEIVER(signal)
-UCX_RECEIVER(message)
-UCX_RECEIVER(flush)
-UCX_RECEIVER(ack)
-UCX_RECEIVER(refuse)
-UCX_RECEIVER(bye)
-
-static ucs_status_t on_bell(void *arg, const void *header, size_t header_len,
-                            void *data, size_t len,
-                            const ucp_am_recv_param_t *param)
-{
+    handlers[route->id](&arrival);
     return UCS_OK;
 }
 
 hce_status_t hce_ucx_handlers_init(ucx_worker_t *worker)
 {
-    static const ucp_am_recv_callback_t receivers[UCX_AM_LAST] = {
-        [UCX_AM_PUT] = on_put,         [UCX_AM_SIGNAL] = on_signal,
-        [UCX_AM_MESSAGE] = on_message, [UCX_AM_FLUSH] = on_flush,
-        [UCX_AM_ACK] = on_ack,         [UCX_AM_REFUSE] = on_refuse,
-        [UCX_AM_BYE] = on_bye,         [UCX_AM_BELL] = on_bell,
-    };
-
     for (unsigned id = 0; id < UCX_AM_LAST; id++) {
+        ucx_route_t *route = &worker->routes[id];
         ucp_am_handler_param_t param = {
             .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
                           UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -214,12 +193,14 @@ hce_status_t hce_ucx_handlers_init(ucx_worker_t *worker)
                           UCP_AM_HANDLER_PARAM_FIELD_ARG,
             .id = id,
             .flags = UCP_AM_FLAG_WHOLE_MSG,
-            .cb = receivers[id],
-            .arg = worker,
+            .cb = on_arrival,
+            .arg = route,
         };
-        ucs_status_t status =
-            ucp_worker_set_am_recv_handler(worker->worker, &param);
+        ucs_status_t status;
 
+        route->worker = worker;
+        route->id = (ucx_am_t)id;
+        status = ucp_worker_set_am_recv_handler(worker->worker, &param);
         if (status != UCS_OK) {
             hce_log(ERROR, PROXY, "ucx: active message handler: %s",
                     ucs_status_string(status));

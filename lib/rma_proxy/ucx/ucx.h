@@ -99,6 +99,12 @@ typedef struct ucx_answer {
     size_t addr_len;
 } ucx_answer_t;
 
+/* What UCX gives back with an active message. */
+typedef struct ucx_route {
+    struct ucx_worker *worker;
+    ucx_am_t id;
+} ucx_route_t;
+
 typedef struct ucx_worker {
     ucx_t *ucx;
     int context;
@@ -107,6 +113,7 @@ typedef struct ucx_worker {
     ucs_status_ptr_t flush; /* request, or its end */
     ucx_answer_t *answers;  /* [size] */
     bool answering;         /* there are some */
+    ucx_route_t routes[UCX_AM_LAST];
 } ucx_worker_t;
 
 struct ucx {
