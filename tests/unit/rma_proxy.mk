@@ -35,7 +35,7 @@ tests_unit_rma_proxy_transport_ucx_SOURCES = $(rma_proxy_transport)
 tests_unit_rma_proxy_transport_ucx_CPPFLAGS = $(rma_proxy_ucx)
 tests_unit_rma_proxy_transport_ucx_LDADD = $(rma_proxy_ldadd)
 
-# Puts that land by themselves, as on RDMA: they wake nobody.
+# UCX's own puts, as on RDMA, over what a machine without it has.
 tests_unit_rma_proxy_transport_ucx_shm_SOURCES = $(rma_proxy_transport)
 tests_unit_rma_proxy_transport_ucx_shm_CPPFLAGS = $(rma_proxy_ucx) \
 	-DTEST_ENV='"UCX_TLS=posix,self UCX_POSIX_ERROR_HANDLING=y"'

@@ -175,7 +175,7 @@ static void loop_close(hce_transport_t *transport)
     loop_t *loop = loop_of(transport);
 
     /* Those in the backlog think that they are connected. */
-    while (hce_loop_in_accept(loop))
+    for (int i = 0; i < LOOP_BACKLOG && hce_loop_in_accept(loop); i++)
         ;
     /* First where there is always room for it: a peer that finds the other
      * direction cut off looks here for the reason. */
