@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) the libhce authors
 #
-# Builds for aarch64 with Debian's cross compiler and runs the unit tests
-# under qemu's user emulation. cmocka for aarch64 comes from Debian's archive
+# Builds for aarch64 with Debian's cross compiler and runs the tests of units
+# and plans and jobs of threads under qemu's user emulation. cmocka for aarch64 comes from Debian's archive
 # and is unpacked here: apt is given folders of its own, so that the machine's
 # packages stay as they are.
 . "$srcdir/tests/build/lib.sh"
@@ -48,8 +48,21 @@ make_in build all
 file=$work/build/.libs/libhce.so
 $host-readelf -h "$file" | grep -E 'Machine: *AArch64' ||
     fail "$file is for another machine"
-[ $cmocka = yes ] ||
-    skip 'it builds, but there is no cmocka for aarch64 to test with'
+emulate=(qemu-aarch64 -L "$sysroot")
 # Emulation is slow: the limit of a test is higher.
-make_in build check-unit TEST_WRAPPER="qemu-aarch64 -L $sysroot" \
-    TEST_LIMIT=600
+check=(TEST_WRAPPER="${emulate[*]}" TEST_LIMIT=900)
+
+echo '== plans'
+plans=(tests/property/plan_{random,order,mutate})
+make_in build check "${check[@]}" TESTS="${plans[*]}"
+
+echo '== ranks that are threads'
+for nodes in 1 2 4 3,1; do
+    HCE_TRANSPORT=loop "${emulate[@]}" "$work/build/perf/hce_perf" all_gather \
+        --ranks 4 --threads --nodes $nodes -b 1 -e 1M -f 29 -d int8 -n 3
+done
+
+echo '== units'
+[ $cmocka = yes ] ||
+    skip 'all else is well, but there is no cmocka for aarch64'
+make_in build check-unit "${check[@]}"
