@@ -242,6 +242,15 @@ static ucp_request_param_t rma_param(ucx_op_t *op)
     return param;
 }
 
+/* UCX before 1.13 looks the registration up by itself. */
+static void param_set_mem(ucp_request_param_t *param, hce_transport_mem_t *mem)
+{
+#if UCP_API_VERSION >= UCP_VERSION(1, 13)
+    param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    param->memh = hce_ucx_mem_handle(mem);
+#endif
+}
+
 hce_status_t hce_ucx_put(hce_transport_t *transport, int rank, int context,
                          const void *src, hce_transport_mem_t *mem, size_t len,
                          uint64_t remote_addr, hce_transport_key_t *key,
@@ -263,8 +272,7 @@ hce_status_t hce_ucx_put(hce_transport_t *transport, int rank, int context,
     if (op == NULL)
         return HCE_ERR_NO_RESOURCE;
     param = rma_param(op);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    param.memh = hce_ucx_mem_handle(mem);
+    param_set_mem(&param, mem);
     return hce_ucx_op_posted(op, ucp_put_nbx(ep->ep, src, len, remote_addr,
                                              hce_ucx_key_handle(key, context),
                                              &param));
