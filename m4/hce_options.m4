@@ -32,7 +32,8 @@ AS_IF([test "$enable_debug" != no],
                [Define to 1 to verify every plan before it is run.])])
 AS_IF([test "$enable_asan" != no],
     [_HCE_SANITIZER([address,undefined], [-fno-sanitize-recover=all])
-     TEST_ENVIRONMENT="LSAN_OPTIONS=suppressions=\$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0"])
+     hce_supp='suppressions=$(abs_top_srcdir)/tests/lsan.supp'
+     TEST_ENVIRONMENT="LSAN_OPTIONS=$hce_supp:print_suppressions=0"])
 # UCX replaces madvise and others by calls of its own, which the thread
 # sanitizer sees in threads that it has not set up yet, and crashes.
 AS_IF([test "$enable_tsan" != no],

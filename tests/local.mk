@@ -28,7 +28,8 @@ EXTRA_DIST += tests/runner tests/run_one tests/lsan.supp
 LONG_TEST_LIMIT = $(TEST_LIMIT)0
 
 # In place of Automake's harness, which knows no time limit.
-run_tests = $(TEST_ENVIRONMENT) srcdir=$(abs_top_srcdir) builddir=$(abs_top_builddir) \
+run_tests = $(TEST_ENVIRONMENT) \
+	srcdir=$(abs_top_srcdir) builddir=$(abs_top_builddir) \
 	CC='$(CC)' CFLAGS='$(CFLAGS) $(HCE_CFLAGS)' MAKE='$(MAKE)' \
 	$(abs_top_srcdir)/tests/runner
 

@@ -82,8 +82,7 @@ dropped guess 'nothing links with the flags given'
 echo '== what cannot be met'
 refused yes 'error: --with-jansson=yes cannot be met: nothing links' \
     --with-jansson JANSSON_LIBS=-lnonexistent
-refused nowhere \
-    'error: --with-jansson=/nowhere cannot be met: there is no folder /nowhere' \
+refused nowhere '=/nowhere cannot be met: there is no folder /nowhere' \
     --with-jansson=/nowhere
 mkdir -p "$work/empty/lib"
 refused empty 'cannot be met: no jansson.pc or <jansson.h> that links below' \

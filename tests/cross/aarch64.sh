@@ -3,9 +3,9 @@
 # Copyright (c) the libhce authors
 #
 # Builds for aarch64 with Debian's cross compiler and runs the tests of units
-# and plans and jobs of threads under qemu's user emulation. cmocka for aarch64 comes from Debian's archive
-# and is unpacked here: apt is given folders of its own, so that the machine's
-# packages stay as they are.
+# and plans and jobs of threads under qemu's user emulation. cmocka for aarch64
+# comes from Debian's archive and is unpacked here: apt is given folders of its
+# own, so that the machine's packages stay as they are.
 . "$srcdir/tests/build/lib.sh"
 
 host=aarch64-linux-gnu
