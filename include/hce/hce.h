@@ -214,7 +214,8 @@ typedef struct hce_comm_attr {
     int local_size;
     hce_device_t device;
     const char *transport;  /**< "ucx", "loop", ...; "none" on one node */
-    const char *host_copy;  /**< how node peers are reached: "map", ... */
+    const char *host_copy;  /**< "map", "vm" or "staged": how memory of node
+                                 peers outside of mapped windows is written */
 } hce_comm_attr_t;
 
 /** Describe a communicator. Strings live as long as it does. */

@@ -107,6 +107,15 @@ hce_status_t hce_comm_watch(hce_comm_h comm)
     return status;
 }
 
+void hce_comm_unwatch(hce_comm_h comm)
+{
+    int i;
+
+    for (i = 0; i < comm->num_fds; i++)
+        hce_engine_unwatch(comm->fds[i]);
+    hce_engine_unwatch(hce_boot_fd(comm->boot));
+}
+
 static hce_status_t check_params(const hce_comm_params_t *params,
                                  hce_comm_h *comm_p)
 {
@@ -256,15 +265,6 @@ static void abort_launches(hce_comm_h comm)
     hce_engine_wait(is_queue_empty, &comm->queue);
 }
 
-static void unwatch(hce_comm_h comm)
-{
-    int i;
-
-    for (i = 0; i < comm->num_fds; i++)
-        hce_engine_unwatch(comm->fds[i]);
-    hce_engine_unwatch(hce_boot_fd(comm->boot));
-}
-
 typedef struct flush {
     hce_comm_h comm;
     uint64_t deadline;
@@ -327,19 +327,9 @@ hce_status_t hce_comm_destroy(hce_comm_h comm)
     hce_boot_goodbye(comm->boot, is_well && !has_sibling(comm) ? GOODBYE_NS
                                                                : 0);
     hce_engine_remove(&comm->pollable);
-    unwatch(comm);
+    hce_comm_unwatch(comm);
     comm->magic = 0;
-    if (comm->proxy != NULL)
-        hce_proxy_close(comm->proxy, 0);
-    hce_run_cleanup(comm);
-    hce_plans_cleanup(&comm->plans);
-    hce_queue_cleanup(&comm->queue);
-    hce_stats_cleanup(&comm->stats);
-    hce_ce_close(comm->ce);
-    hce_boot_destroy(comm->boot);
-    hce_layout_destroy(comm->layout);
-    hce_fault_cleanup(&comm->fault);
-    free(comm);
+    hce_comm_close(comm);
     hce_engine_put();
     return HCE_OK;
 }

@@ -66,6 +66,7 @@ hce_status_t hce_comm_check(hce_comm_h comm, const char *call);
 
 /* Rows of descriptors in the engine's epoll set: after connects too. */
 hce_status_t hce_comm_watch(hce_comm_h comm);
+void hce_comm_unwatch(hce_comm_h comm);
 
 static inline int hce_comm_size(hce_comm_h comm)
 {

@@ -111,7 +111,6 @@ static hce_status_t open_layout(hce_comm_h comm,
     if (status == HCE_OK && comm->layout->max_node_size > HCE_RUN_MAX_DSTS) {
         hce_log(ERROR, CORE, "a node has %d ranks, at most %d are supported",
                 comm->layout->max_node_size, HCE_RUN_MAX_DSTS);
-        hce_layout_destroy(comm->layout);
         status = HCE_ERR_UNSUPPORTED;
     }
     return status;
@@ -126,15 +125,31 @@ static hce_status_t open_stats(hce_comm_h comm)
     return hce_stats_init(&comm->stats, hce_comm_size(comm), attr.contexts);
 }
 
-/* Everything above the group of ranks, which comm takes over on success. */
-static hce_status_t open_on(hce_boot_t *boot, const hce_comm_params_t *params,
-                            uint64_t deadline, hce_comm_h *comm_p)
+void hce_comm_close(hce_comm_h comm)
+{
+    if (comm->proxy != NULL)
+        hce_proxy_close(comm->proxy, 0);
+    hce_run_cleanup(comm);
+    hce_plans_cleanup(&comm->plans);
+    hce_queue_cleanup(&comm->queue);
+    hce_stats_cleanup(&comm->stats);
+    if (comm->ce != NULL)
+        hce_ce_close(comm->ce);
+    hce_boot_destroy(comm->boot);
+    if (comm->layout != NULL)
+        hce_layout_destroy(comm->layout);
+    hce_fault_cleanup(&comm->fault);
+    free(comm);
+}
+
+/* A communicator that has its ranks and nothing else; it owns boot. */
+static hce_comm_h comm_alloc(hce_boot_t *boot,
+                             const hce_comm_params_t *params)
 {
     hce_comm_h comm = calloc(1, sizeof(*comm));
-    hce_status_t status = HCE_ERR_NO_MEMORY;
 
     if (comm == NULL)
-        return status;
+        return NULL;
     comm->boot = boot;
     comm->rank = hce_boot_rank(boot);
     comm->pollable.ops = &hce_comm_pollable_ops;
@@ -143,47 +158,33 @@ static hce_status_t open_on(hce_boot_t *boot, const hce_comm_params_t *params,
         comm->timeout_ns =
             (uint64_t)(params->timeout * (double)HCE_NS_PER_SEC);
     hce_fault_init(&comm->fault);
-    status = compare_settings(boot, deadline);
+    return comm;
+}
+
+/* What needs the other ranks, bottom to top; hce_comm_close undoes what there
+ * is of it. */
+static hce_status_t open_parts(hce_comm_h comm,
+                               const hce_comm_params_t *params,
+                               uint64_t deadline)
+{
+    hce_status_t status = compare_settings(comm->boot, deadline);
+
     if (status == HCE_OK)
         status = open_layout(comm, params, deadline);
     if (status != HCE_OK)
-        goto err_free;
-    hce_boot_set_news_cb(boot, hce_fault_on_news, comm);
+        return status;
+    hce_boot_set_news_cb(comm->boot, hce_fault_on_news, comm);
     status = open_ce(comm, deadline);
-    if (status != HCE_OK)
-        goto err_layout;
-    status = open_proxy(comm, deadline);
-    if (status != HCE_OK)
-        goto err_ce;
-    status = open_stats(comm);
-    if (status != HCE_OK)
-        goto err_proxy;
-    status = hce_queue_init(&comm->queue);
-    if (status != HCE_OK)
-        goto err_stats;
-    status = hce_run_init(comm);
     if (status == HCE_OK)
-        status = hce_boot_barrier(boot, deadline);
-    if (status != HCE_OK)
-        goto err_queue;
-    *comm_p = comm;
-    return HCE_OK;
-err_queue:
-    hce_run_cleanup(comm);
-    hce_queue_cleanup(&comm->queue);
-err_stats:
-    hce_stats_cleanup(&comm->stats);
-err_proxy:
-    if (comm->proxy != NULL)
-        hce_proxy_close(comm->proxy, 0);
-err_ce:
-    hce_ce_close(comm->ce);
-err_layout:
-    hce_boot_set_news_cb(boot, NULL, NULL);
-    hce_layout_destroy(comm->layout);
-err_free:
-    hce_fault_cleanup(&comm->fault);
-    free(comm);
+        status = open_proxy(comm, deadline);
+    if (status == HCE_OK)
+        status = open_stats(comm);
+    if (status == HCE_OK)
+        status = hce_queue_init(&comm->queue);
+    if (status == HCE_OK)
+        status = hce_run_init(comm);
+    if (status == HCE_OK)
+        status = hce_boot_barrier(comm->boot, deadline);
     return status;
 }
 
@@ -197,8 +198,10 @@ static hce_status_t publish(hce_comm_h comm)
         status = hce_comm_watch(comm);
         hce_engine_release();
     }
-    if (status != HCE_OK)
+    if (status != HCE_OK) {
+        hce_comm_unwatch(comm);
         return status;
+    }
     comm->magic = HCE_COMM_MAGIC;
     hce_comm_list_add(comm);
     hce_engine_add(&comm->pollable);
@@ -209,26 +212,38 @@ static hce_status_t publish(hce_comm_h comm)
     return HCE_OK;
 }
 
+/* The others are waiting for this rank: they fail with it. */
+static void tell_failure(hce_boot_t *boot, hce_status_t status)
+{
+    hce_boot_news_t news = {.status = status, .rank = hce_boot_rank(boot)};
+
+    hce_boot_set_news_cb(boot, NULL, NULL);
+    snprintf(news.text, sizeof(news.text),
+             "rank %d could not create its communicator: %s", news.rank,
+             hce_status_string(status));
+    hce_boot_abort(boot, &news);
+}
+
+/* Takes boot over, also when it fails. */
 static hce_status_t finish(hce_boot_t *boot, const hce_comm_params_t *params,
                            uint64_t deadline, hce_comm_h *comm_p)
 {
-    hce_comm_h comm;
-    hce_status_t status = open_on(boot, params, deadline, &comm);
+    hce_comm_h comm = comm_alloc(boot, params);
+    hce_status_t status;
 
-    if (status != HCE_OK) {
-        hce_boot_news_t news = {.status = status,
-                                .rank = hce_boot_rank(boot)};
-
-        snprintf(news.text, sizeof(news.text),
-                 "rank %d could not create its communicator: %s", news.rank,
-                 hce_status_string(status));
-        hce_boot_abort(boot, &news);
+    if (comm == NULL) {
+        tell_failure(boot, HCE_ERR_NO_MEMORY);
         hce_boot_destroy(boot);
+        return HCE_ERR_NO_MEMORY;
+    }
+    status = open_parts(comm, params, deadline);
+    if (status == HCE_OK)
+        status = publish(comm);
+    if (status != HCE_OK) {
+        tell_failure(boot, status);
+        hce_comm_close(comm);
         return status;
     }
-    status = publish(comm);
-    if (status != HCE_OK)
-        return status;
     *comm_p = comm;
     return HCE_OK;
 }

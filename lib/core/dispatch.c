@@ -67,7 +67,8 @@ static hce_status_t check_params(hce_comm_h comm,
 /* "1 -> full": all contexts from a size a peer on. */
 static int choose_contexts(hce_comm_h comm, uint64_t len)
 {
-    return len >= hce_core_values.multi_ctx_threshold ? comm->stats.contexts : 1;
+    return len < hce_core_values.multi_ctx_threshold ? 1
+                                                     : comm->stats.contexts;
 }
 
 static uint64_t choose_width(uint64_t len, int contexts)
