@@ -6,6 +6,7 @@
  */
 #include <config.h>
 
+#include "ce_duel.h"
 #include "ce_ranks.h"
 
 #include "ce/host/segment.h"
@@ -155,46 +156,11 @@ static void behind_body(ranks_self_t *self)
     hce_ce_disallow(self->ce, area, sizeof(area));
 }
 
-#define DUELS    300000
-#define DUELS_NS (3 * HCE_NS_PER_SEC) /* fewer where threads are slow */
-
 typedef struct duel {
     hce_ce_seg_t *seg;
     _Atomic int turn; /* both start a round when they see it change */
     _Atomic int done;
 } duel_t;
-
-/* For as long as it takes, but not for a whole time slice on one core. */
-static void await(const _Atomic int *word, int value)
-{
-    int spins = 0;
-
-    while (atomic_load(word) < value) {
-        if (++spins % 2000 == 0)
-            sched_yield();
-    }
-}
-
-/* The second thread sees the start of a round late. The first aims at that
- * moment: it waits longer after a round in which it was the earlier. */
-typedef struct aim {
-    uint64_t state;
-    int64_t spins;
-} aim_t;
-
-static void aim_wait(aim_t *aim)
-{
-    int64_t n = aim->spins + (int64_t)(hce_rand_next(&aim->state) % 64);
-
-    while (n-- > 0)
-        __asm__ volatile("" ::: "memory");
-}
-
-static void aim_correct(aim_t *aim, bool was_early)
-{
-    aim->spins += was_early ? 8 : -8;
-    aim->spins = hce_min(hce_max(aim->spins, 0), 20000);
-}
 
 static void *duel_poster(void *arg)
 {
@@ -202,7 +168,7 @@ static void *duel_poster(void *arg)
     int i;
 
     for (i = 1; i <= DUELS; i++) {
-        await(&duel->turn, i);
+        hce_duel_await(&duel->turn, i);
         if (atomic_load(&duel->turn) > DUELS)
             break;
         hce_ce_seg_ring_bell(duel->seg);
@@ -220,7 +186,7 @@ static void test_ring_while_falling_asleep(void **state)
     duel_t duel = {0};
     pthread_t thread;
     uint64_t end = hce_clock_deadline(DUELS_NS);
-    aim_t aim = {.state = 1};
+    hce_duel_aim_t aim = {.state = 1};
     uint64_t seen, rings;
     int i, slept = 0, lost = 0;
     bool sleeps;
@@ -230,12 +196,12 @@ static void test_ring_while_falling_asleep(void **state)
     for (i = 1; i <= DUELS && hce_clock_ns() < end; i++) {
         seen = hce_ce_seg_events(duel.seg);
         atomic_store(&duel.turn, i);
-        aim_wait(&aim);
+        hce_duel_aim_wait(&aim);
         sleeps = hce_ce_seg_arm(duel.seg, seen);
-        await(&duel.done, i);
+        hce_duel_await(&duel.done, i);
         lost += sleeps && poll(&fd, 1, 0) != 1;
         slept += sleeps;
-        aim_correct(&aim, sleeps);
+        hce_duel_aim_correct(&aim, sleeps);
         hce_ce_seg_awake(duel.seg);
         while (read(fd.fd, &rings, sizeof(rings)) > 0)
             ;

@@ -6,6 +6,8 @@
  */
 #include <config.h>
 
+#include "ce_duel.h"
+
 #include "ce/host/ring.h"
 #include "util/clock.h"
 #include "util/math.h"
@@ -292,48 +294,13 @@ typedef struct duel {
     bool starved;
 } duel_t;
 
-#define DUELS    300000
-#define DUELS_NS (3 * HCE_NS_PER_SEC) /* fewer where threads are slow */
-
-/* For as long as it takes, but not for a whole time slice on one core. */
-static void await(const _Atomic int *word, int value)
-{
-    int spins = 0;
-
-    while (atomic_load(word) < value) {
-        if (++spins % 2000 == 0)
-            sched_yield();
-    }
-}
-
-/* The second thread sees the start of a round late. The first aims at that
- * moment: it waits longer after a round in which it was the earlier. */
-typedef struct aim {
-    uint64_t state;
-    int64_t spins;
-} aim_t;
-
-static void aim_wait(aim_t *aim)
-{
-    int64_t n = aim->spins + (int64_t)(hce_rand_next(&aim->state) % 64);
-
-    while (n-- > 0)
-        __asm__ volatile("" ::: "memory");
-}
-
-static void aim_correct(aim_t *aim, bool was_early)
-{
-    aim->spins += was_early ? 8 : -8;
-    aim->spins = hce_min(hce_max(aim->spins, 0), 20000);
-}
-
 static void *duel_reader(void *arg)
 {
     duel_t *duel = arg;
     int i;
 
     for (i = 1; i <= DUELS; i++) {
-        await(&duel->turn, i);
+        hce_duel_await(&duel->turn, i);
         if (atomic_load(&duel->turn) > DUELS)
             break;
         drain(duel->rig, &duel->starved);
@@ -350,7 +317,7 @@ static void test_no_starved_writer_is_forgotten(void **state)
     duel_t duel = {.rig = rig};
     pthread_t thread;
     uint64_t end = hce_clock_deadline(DUELS_NS);
-    aim_t aim = {.state = 1};
+    hce_duel_aim_t aim = {.state = 1};
     int i, refused = 0, forgotten = 0;
     bool has_room;
 
@@ -358,12 +325,12 @@ static void test_no_starved_writer_is_forgotten(void **state)
     for (i = 1; i <= DUELS && hce_clock_ns() < end; i++) {
         hce_ce_ring_put(&rig->tx, (uintptr_t)rig->area + 4096, rig->src, 64);
         atomic_store(&duel.turn, i);
-        aim_wait(&aim);
+        hce_duel_aim_wait(&aim);
         has_room = hce_ce_ring_has_room(&rig->tx, HCE_CE_RING_SIZE);
-        await(&duel.done, i);
+        hce_duel_await(&duel.done, i);
         forgotten += !has_room && !duel.starved;
         refused += !has_room;
-        aim_correct(&aim, !has_room);
+        hce_duel_aim_correct(&aim, !has_room);
         atomic_store(&rig->ring->starved, 0);
     }
     atomic_store(&duel.turn, DUELS + 1);
