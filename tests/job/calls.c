@@ -283,6 +283,29 @@ static int rank_refused(job_t *job)
     return 0;
 }
 
+/* All ranks fail alike where one has another setting, nothing is left of what
+ * they had opened, and it is said which and where. */
+static int rank_differs(job_t *job, const char *name, const char *value)
+{
+    hce_comm_h comm = NULL;
+
+    if (job->rank == SIZE - 1)
+        setenv(name, value, 1);
+    JOB_CHECK(job_comm(job, &comm) == HCE_ERR_CONFIG);
+    JOB_CHECK(comm == NULL);
+    return 0;
+}
+
+static int rank_other_width(job_t *job)
+{
+    return rank_differs(job, "HCE_CHUNK_WIDTH", "64K");
+}
+
+static int rank_other_path(job_t *job)
+{
+    return rank_differs(job, "HCE_AG_PATH", "flat");
+}
+
 static const struct {
     const char *name;
     job_rank_fn_t fn;
@@ -298,6 +321,8 @@ static const struct {
     {"group", rank_group, 1, 1},
     {"fork", rank_fork, SIZE, 2},
     {"refused", rank_refused, SIZE, 2},
+    {"other width", rank_other_width, SIZE, 2},
+    {"other path", rank_other_path, SIZE, 1},
 };
 
 int main(int argc, char **argv)
