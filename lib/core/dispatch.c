@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Paths, their order of preference, and the rules for contexts and width.
+ * Chooses path, contexts and width, and says why.
  */
 #include "config.h"
 
@@ -12,27 +12,10 @@
 #include <string.h>
 
 #include "core/comm.h"
+#include "core/paths.h"
 #include "core/values.h"
-#include "direct/direct.h"
-#include "flat/flat.h"
 #include "util/log.h"
 #include "util/math.h"
-
-/* Best first: auto takes the first that does not refuse. */
-static const hce_plan_builder_t *const builders[] = {
-    &hce_direct_allgather,
-    &hce_flat_allgather,
-};
-
-#define NUM_BUILDERS (sizeof(builders) / sizeof(builders[0]))
-
-/* min(P/C, 64 MiB), rounded up to 8 KiB: the published geometry of chunks. */
-#define WIDTH_MAX (64 * HCE_MIB)
-#define WIDTH_UNIT (8 * HCE_KIB)
-
-/* The CPU spreads a chunk while the next one arrives: a chunk as wide as the
- * slice would leave nothing to overlap. */
-#define WIDTH_AUTO_MAX (1 * HCE_MIB)
 
 const char *hce_dispatch_coll_name(hce_coll_t coll)
 {
@@ -71,71 +54,61 @@ static int choose_contexts(hce_comm_h comm, uint64_t len)
                                                      : comm->stats.contexts;
 }
 
-static uint64_t choose_width(uint64_t len, int contexts)
+static uint64_t choose_width(const char *path, uint64_t len, int contexts)
 {
-    uint64_t rule = hce_min(hce_div_up(len, (uint64_t)contexts), WIDTH_MAX);
-    uint64_t width = hce_core_values.width;
-
-    if (width == HCE_CORE_WIDTH_AUTO)
-        width = hce_min(rule, WIDTH_AUTO_MAX);
-    else if (width == HCE_CORE_WIDTH_RULE)
-        width = rule;
-    return hce_max(hce_round_up(width, WIDTH_UNIT), WIDTH_UNIT);
-}
-
-static void names_of_paths(char *buf, size_t size)
-{
-    size_t used = 0;
-    unsigned i;
-
-    for (i = 0; i < NUM_BUILDERS && used < size; i++)
-        used += (size_t)snprintf(buf + used, size - used, "%s%s",
-                                 i == 0 ? "" : ", ", builders[i]->path);
+    switch (hce_core_values.width) {
+    case HCE_CORE_WIDTH_AUTO:
+        return hce_paths_width_auto(path, len, contexts);
+    case HCE_CORE_WIDTH_RULE:
+        return hce_paths_width(path, len, contexts);
+    default:
+        return hce_round_up(hce_core_values.width, HCE_PATHS_WIDTH_UNIT);
+    }
 }
 
 static hce_status_t choose_named(const char *path, const char *origin,
                                  const hce_plan_params_t *plan_params,
                                  hce_dispatch_choice_t *choice)
 {
-    const char *why = NULL;
-    char known[64];
-    unsigned i;
+    const hce_plan_builder_t *builder =
+        hce_paths_find(plan_params->coll, path);
+    char known[HCE_PATHS_NAMES_SIZE];
+    const char *why;
 
-    for (i = 0; i < NUM_BUILDERS; i++)
-        if (strcmp(builders[i]->path, path) == 0)
-            break;
-    if (i == NUM_BUILDERS) {
-        names_of_paths(known, sizeof(known));
+    if (builder == NULL) {
         hce_log(ERROR, TUNING, "%s is '%s', expected auto, %s", origin, path,
-                known);
+                hce_paths_names(plan_params->coll, known));
         return HCE_ERR_INVALID_ARG;
     }
-    why = builders[i]->refuse(plan_params);
+    why = builder->refuse(plan_params);
     if (why != NULL) {
         hce_log(ERROR, TUNING, "path %s (%s) cannot run here: %s", path,
                 origin, why);
         return HCE_ERR_UNSUPPORTED;
     }
-    choice->builder = builders[i];
+    choice->builder = builder;
     choice->forced_by = origin;
     return HCE_OK;
 }
 
+/* The first that does not refuse. */
 static hce_status_t choose_auto(const hce_plan_params_t *plan_params,
                                 hce_dispatch_choice_t *choice)
 {
     unsigned i;
 
-    for (i = 0; i < NUM_BUILDERS; i++) {
-        if (builders[i]->refuse(plan_params) != NULL)
+    for (i = 0; hce_paths[i] != NULL; i++) {
+        if (hce_paths[i]->coll != plan_params->coll ||
+            hce_paths[i]->refuse(plan_params) != NULL)
             continue;
-        choice->builder = builders[i];
+        choice->builder = hce_paths[i];
         choice->forced_by = NULL;
         return HCE_OK;
     }
-    for (i = 0; i < NUM_BUILDERS; i++)
-        hce_log(ERROR, TUNING, "path %s cannot run: %s", builders[i]->path,
-                builders[i]->refuse(plan_params));
+    for (i = 0; hce_paths[i] != NULL; i++)
+        if (hce_paths[i]->coll == plan_params->coll)
+            hce_log(ERROR, TUNING, "path %s cannot run: %s",
+                    hce_paths[i]->path, hce_paths[i]->refuse(plan_params));
     return HCE_ERR_UNSUPPORTED;
 }
 
@@ -159,12 +132,12 @@ void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
                ? (size_t)snprintf(buf, size, "%s=%s", choice->forced_by,
                                   choice->builder->path)
                : (size_t)snprintf(buf, size, "auto, first that can run");
-    for (i = 0; i < NUM_BUILDERS && used < size; i++) {
-        if (builders[i] == choice->builder)
+    for (i = 0; hce_paths[i] != NULL && used < size; i++) {
+        if (hce_paths[i] == choice->builder || hce_paths[i]->coll != coll)
             continue;
-        why = builders[i]->refuse(&plan_params);
+        why = hce_paths[i]->refuse(&plan_params);
         used += (size_t)snprintf(buf + used, size - used, "; not %s: %s",
-                                 builders[i]->path,
+                                 hce_paths[i]->path,
                                  why != NULL ? why : "not asked for");
     }
 }
@@ -186,19 +159,19 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
     status = check_params(comm, params);
     if (status != HCE_OK)
         return status;
+    if (params->field_mask & HCE_CALL_PARAM_PATH) {
+        path = params->path;
+        origin = "params.path";
+    }
     choice.contexts = params->field_mask & HCE_CALL_PARAM_CONTEXTS
                           ? params->contexts
                           : choose_contexts(comm, len);
     choice.width = params->field_mask & HCE_CALL_PARAM_WIDTH
                        ? params->width
-                       : choose_width(len, choice.contexts);
+                       : choose_width(path, len, choice.contexts);
     choice.width = hce_plan_chunk_width(len, choice.width);
     plan_params.contexts = choice.contexts;
     plan_params.width = choice.width;
-    if (params->field_mask & HCE_CALL_PARAM_PATH) {
-        path = params->path;
-        origin = "params.path";
-    }
     status = strcmp(path, "auto") == 0
                  ? choose_auto(&plan_params, &choice)
                  : choose_named(path, origin, &plan_params, &choice);

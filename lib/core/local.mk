@@ -22,6 +22,8 @@ libhcecore_la_SOURCES += \
 	lib/core/launch.c \
 	lib/core/launch.h \
 	lib/core/list.h \
+	lib/core/paths.c \
+	lib/core/paths.h \
 	lib/core/peer.c \
 	lib/core/plans.c \
 	lib/core/plans.h \

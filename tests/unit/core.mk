@@ -1,1 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/core_paths
+TESTS += tests/unit/core_paths
+tests_unit_core_paths_SOURCES = tests/unit/core_paths.c
+tests_unit_core_paths_LDADD = libhcecore.la $(CMOCKA_LIBS)
+endif
