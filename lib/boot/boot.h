@@ -47,6 +47,9 @@ typedef struct hce_boot_params {
     uint64_t silence_ns;              /* no heartbeat for so long; 0 is off */
 } hce_boot_params_t;
 
+/* Listens at once, as the settings say; they are initialised. */
+hce_status_t hce_boot_unique_id_create(hce_unique_id_t *id_p);
+
 /* Set before the first hce_boot_progress. Called at most once each group:
  * the first news wins. */
 typedef void (*hce_boot_news_cb_t)(void *arg, const hce_boot_news_t *news);

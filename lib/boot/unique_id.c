@@ -105,16 +105,11 @@ static hce_status_t id_make(const hce_boot_addr_t *primary,
     return HCE_OK;
 }
 
-hce_status_t hce_get_unique_id(hce_unique_id_t *id_p)
+hce_status_t hce_boot_unique_id_create(hce_unique_id_t *id_p)
 {
     hce_boot_addr_t primary;
-    hce_status_t status;
+    hce_status_t status = hce_boot_net_primary(&primary);
 
-    if (id_p == NULL) {
-        hce_log(ERROR, BOOT, "hce_get_unique_id: id_p is NULL");
-        return HCE_ERR_INVALID_ARG;
-    }
-    status = hce_boot_net_primary(&primary);
     return status == HCE_OK ? id_make(&primary, id_p) : status;
 }
 

@@ -116,6 +116,19 @@ void hce_comm_unwatch(hce_comm_h comm)
     hce_engine_unwatch(hce_boot_fd(comm->boot));
 }
 
+/* Often a program's first call. */
+hce_status_t hce_get_unique_id(hce_unique_id_t *id_p)
+{
+    hce_status_t status;
+
+    if (id_p == NULL) {
+        hce_log(ERROR, CORE, "hce_get_unique_id: id_p is NULL");
+        return HCE_ERR_INVALID_ARG;
+    }
+    status = hce_core_config_init();
+    return status == HCE_OK ? hce_boot_unique_id_create(id_p) : status;
+}
+
 static hce_status_t check_params(const hce_comm_params_t *params,
                                  hce_comm_h *comm_p)
 {

@@ -170,6 +170,17 @@ static int rank_split(job_t *job)
     return 0;
 }
 
+/* Settings count from the very first call on. This process has made none:
+ * its parent asked lib/boot for the job's id. */
+static int rank_first_call(job_t *job)
+{
+    hce_unique_id_t id;
+
+    setenv("HCE_SOCKET_IFNAME", "no-such-if", 1);
+    JOB_CHECK(hce_get_unique_id(&id) == HCE_ERR_CONFIG);
+    return 0;
+}
+
 /* One thread is all ranks. Nothing of a group with a bad call is started. */
 static int rank_group(job_t *job)
 {
@@ -318,6 +329,7 @@ static const struct {
     {"statistics", rank_stats, SIZE, 2},
     {"windows", rank_windows, SIZE, 2},
     {"split", rank_split, SIZE, 2},
+    {"first call", rank_first_call, 1, 1},
     {"group", rank_group, 1, 1},
     {"fork", rank_fork, SIZE, 2},
     {"refused", rank_refused, SIZE, 2},

@@ -522,7 +522,7 @@ static void test_hub_gone(void **state)
                                 .deadline = HCE_TIME_NEVER};
     hce_boot_t *boot;
 
-    assert_int_equal(hce_get_unique_id(&id), HCE_OK);
+    assert_int_equal(hce_boot_unique_id_create(&id), HCE_OK);
     hce_boot_local_release(&id);
     assert_int_equal(hce_boot_create(&params, &boot), HCE_ERR_BOOTSTRAP);
 }
@@ -535,7 +535,7 @@ static void test_ids(void **state)
     assert_int_equal(hce_get_unique_id(NULL), HCE_ERR_INVALID_ARG);
     part_start(&part, 0, 2, &none);
     assert_int_equal(part_end(&part), HCE_ERR_INVALID_ARG);
-    assert_int_equal(hce_get_unique_id(&id), HCE_OK);
+    assert_int_equal(hce_boot_unique_id_create(&id), HCE_OK);
     part_start(&part, 2, 2, &id);
     assert_int_equal(part_end(&part), HCE_ERR_INVALID_ARG);
     part_start(&part, 0, 1, &id);

@@ -115,7 +115,7 @@ int ranks_threads(const ranks_spec_t *spec)
     hce_unique_id_t id;
     int failures = 0;
 
-    if (threads == NULL || hce_get_unique_id(&id) != HCE_OK) {
+    if (threads == NULL || hce_boot_unique_id_create(&id) != HCE_OK) {
         free(threads);
         return 1;
     }
