@@ -72,6 +72,22 @@ typedef enum hce_datatype {
     HCE_DATATYPE_LAST
 } hce_datatype_t;
 
+/** How reductions combine the ranks' elements.
+ *
+ * Sums and products of integers wrap. HCE_AVG is the sum divided once by the
+ * number of ranks, for integers toward zero. 16- and 8-bit floats are added
+ * up as float and rounded once a pass, to nearest even; HCE_FLOAT8E4M3
+ * saturates. HCE_MIN and HCE_MAX give NaN if any rank has one, and take -0
+ * for less than +0. A result that is NaN is the positive quiet NaN. */
+typedef enum hce_redop {
+    HCE_SUM = 0,
+    HCE_PROD = 1,
+    HCE_MIN = 2,
+    HCE_MAX = 3,
+    HCE_AVG = 4,
+    HCE_REDOP_LAST
+} hce_redop_t;
+
 /** Collectives that hce_comm_explain() can be asked about. */
 typedef enum hce_coll {
     HCE_COLL_ALLGATHER = 0,
@@ -109,6 +125,9 @@ HCE_PUBLIC const char *hce_datatype_string(hce_datatype_t datatype);
 
 /** Bytes of one element; 0 if @a datatype is unknown. */
 HCE_PUBLIC size_t hce_datatype_size(hce_datatype_t datatype);
+
+/** Name of a reduction such as "sum"; NULL if @a op is unknown. */
+HCE_PUBLIC const char *hce_redop_string(hce_redop_t op);
 
 /** Version of the library that is linked, as HCE_API_* of its header.
  * Any of the pointers may be NULL. */

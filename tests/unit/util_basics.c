@@ -66,6 +66,22 @@ static void datatypes_are_found(void **state)
     assert_string_equal(hce_datatype_string(HCE_INT8), "int8");
 }
 
+static void redops_are_found(void **state)
+{
+    hce_redop_t found = HCE_REDOP_LAST;
+
+    for (int i = 0; i < HCE_REDOP_LAST; i++) {
+        hce_redop_t op = (hce_redop_t)i;
+
+        assert_int_equal(hce_redop_find(hce_redop_string(op), &found), HCE_OK);
+        assert_int_equal(found, op);
+    }
+    assert_int_equal(hce_redop_find("su", &found), HCE_ERR_INVALID_ARG);
+    assert_int_equal(found, HCE_AVG);
+    assert_null(hce_redop_string(HCE_REDOP_LAST));
+    assert_null(hce_redop_string((hce_redop_t)-1));
+}
+
 static void datatypes_unknown(void **state)
 {
     hce_datatype_t found = HCE_INT64;
@@ -143,6 +159,7 @@ int main(void)
         cmocka_unit_test(version_is_the_packages),
         cmocka_unit_test(datatypes_are_found),
         cmocka_unit_test(datatypes_unknown),
+        cmocka_unit_test(redops_are_found),
         cmocka_unit_test(counters_compare_cyclically),
         cmocka_unit_test(integers),
         cmocka_unit_test(random_is_splitmix64),
