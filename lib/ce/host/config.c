@@ -11,13 +11,13 @@
 hce_ce_settings_t hce_ce_settings = {
     .host_copy = HCE_CE_FORCE_AUTO,
     .copy_loop = HCE_CE_LOOP_AUTO,
-    .nt_threshold = 100ull << 20,
+    .nt_threshold = 64ull << 20,
 };
 
 static const char *const host_copy_choices[] = {"auto", "map", "vm", "staged",
                                                 NULL};
-static const char *const copy_loop_choices[] = {"auto", "memcpy", "rep", "nt",
-                                                NULL};
+static const char *const copy_loop_choices[] = {"auto", "memcpy", "rep",
+                                                "vector", "nt", NULL};
 
 /* None is collective: each rank decides how it writes to others. */
 static const hce_config_field_t fields[] = {
@@ -31,13 +31,14 @@ static const hce_config_field_t fields[] = {
      .choices = host_copy_choices},
     {.name = "HCE_COPY_LOOP",
      .dfl = "auto",
-     .text = "How the CPU copies: auto probes memcpy and rep movsb and uses "
-             "non-temporal stores from HCE_NT_THRESHOLD on.",
+     .text = "How the CPU copies: auto probes memcpy, rep movsb and vector "
+             "stores to all destinations at once, and uses non-temporal "
+             "stores from HCE_NT_THRESHOLD on.",
      .type = HCE_CONFIG_ENUM,
      .value = &hce_ce_settings.copy_loop,
      .choices = copy_loop_choices},
     {.name = "HCE_NT_THRESHOLD",
-     .dfl = "100M",
+     .dfl = "64M",
      .text = "Bytes that all ranks of a node read and write in one operation, "
              "from which copies go past the caches.",
      .type = HCE_CONFIG_SIZE,

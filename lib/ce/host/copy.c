@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define BLOCK_LEN    (32 * HCE_KIB) /* goes to each destination in turn */
-#define NT_LEN_MIN   512            /* shorter ones are all edges */
+#define LINES_LEN_MIN 512           /* shorter ones are all edges */
 #define PROBE_LEN    HCE_MIB
 #define PROBE_DSTS   3
 #define PROBE_ROUNDS 5
@@ -141,7 +141,7 @@ void hce_ce_loop_run(const hce_ce_loop_t *loop, char *const *dsts,
 {
     int i;
 
-    if (loop->lines == NULL || len < NT_LEN_MIN) {
+    if (loop->lines == NULL || len < LINES_LEN_MIN) {
         blocks_run(loop->block != NULL ? loop : &memcpy_loop, dsts, num_dsts,
                    src, len);
         return;
@@ -158,55 +158,68 @@ void hce_ce_loop_copy(char *const *dsts, int num_dsts, const char *src,
                     src, len);
 }
 
-/* Best of some rounds, ns. */
+/* ns of one copy. */
 static uint64_t loop_time(const hce_ce_loop_t *loop, char *const *dsts,
                           const char *src)
 {
-    uint64_t best = UINT64_MAX, start, took;
-    int round;
+    uint64_t start = hce_clock_ns(), took;
 
-    for (round = 0; round < PROBE_ROUNDS; round++) {
-        start = hce_clock_ns();
-        hce_ce_loop_run(loop, dsts, PROBE_DSTS, src, PROBE_LEN);
-        took = hce_clock_ns() - start;
-        best = hce_min(best, took);
-    }
-    return hce_max(best, 1);
+    hce_ce_loop_run(loop, dsts, PROBE_DSTS, src, PROBE_LEN);
+    took = hce_clock_ns() - start;
+    return hce_max(took, 1);
 }
 
-/* rep movsb beats memcpy on some CPUs and loses on others, and says so in no
- * flag that can be trusted under a hypervisor: measure. */
-static const hce_ce_loop_t *probe_cached(void)
+static void probe_log(const hce_ce_loop_t *const *loops, const uint64_t *best,
+                      int num)
 {
-    const hce_ce_loop_t *rep = loop_find(HCE_CE_LOOP_REP);
-    const hce_ce_loop_t *best = &memcpy_loop;
-    uint64_t memcpy_ns, rep_ns;
-    char *dsts[PROBE_DSTS], *mem;
     int i;
 
-    if (rep == NULL || PREFER_MEMCPY)
-        return &memcpy_loop;
-    mem = malloc((PROBE_DSTS + 1) * PROBE_LEN);
+    for (i = 0; i < num; i++)
+        hce_log(INFO, CE, "probe of the copy loops: %s %.1f GB/s",
+                loops[i]->name,
+                (double)(PROBE_DSTS * PROBE_LEN) / (double)best[i]);
+}
+
+/* Which is best differs from CPU to CPU, and no flag that can be trusted
+ * under a hypervisor tells: measure, in turns, and take each loop's best, so
+ * that a disturbance does not decide. */
+static const hce_ce_loop_t *probe_cached(void)
+{
+    const hce_ce_loop_t *loops[] = {&memcpy_loop,
+                                    loop_find(HCE_CE_LOOP_VECTOR),
+                                    loop_find(HCE_CE_LOOP_REP)};
+    uint64_t best[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX}, took;
+    char *dsts[PROBE_DSTS], *mem;
+    int i, round, first = 0, num = 0;
+
+    for (i = 0; i < 3; i++)
+        if (loops[i] != NULL)
+            loops[num++] = loops[i];
+    mem = num > 1 && !PREFER_MEMCPY ? malloc((PROBE_DSTS + 1) * PROBE_LEN)
+                                    : NULL;
     if (mem == NULL)
         return &memcpy_loop;
     memset(mem, 1, (PROBE_DSTS + 1) * PROBE_LEN);
     for (i = 0; i < PROBE_DSTS; i++)
         dsts[i] = mem + (size_t)(i + 1) * PROBE_LEN;
-    memcpy_ns = loop_time(&memcpy_loop, dsts, mem);
-    rep_ns = loop_time(rep, dsts, mem);
+    for (round = 0; round < PROBE_ROUNDS; round++) {
+        for (i = 0; i < num; i++) {
+            took = loop_time(loops[i], dsts, mem);
+            best[i] = hce_min(best[i], took);
+        }
+    }
     free(mem);
-    if (rep_ns < memcpy_ns - memcpy_ns / 10)
-        best = rep;
-    hce_log(INFO, CE,
-            "probe of the copy loops: memcpy %.1f GB/s, rep movsb %.1f GB/s",
-            (double)(PROBE_DSTS * PROBE_LEN) / (double)memcpy_ns,
-            (double)(PROBE_DSTS * PROBE_LEN) / (double)rep_ns);
-    return best;
+    for (i = 1; i < num; i++)
+        if (best[i] < best[first])
+            first = i;
+    probe_log(loops, best, num);
+    return loops[first];
 }
 
 static void loops_choose(void)
 {
-    static const char *const names[] = {"auto", "memcpy", "rep", "nt"};
+    static const char *const names[] = {"auto", "memcpy", "rep", "vector",
+                                        "nt"};
     int choice = hce_ce_settings.copy_loop;
     const hce_ce_loop_t *nt = loop_find(HCE_CE_LOOP_NT);
 

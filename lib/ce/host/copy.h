@@ -23,11 +23,11 @@ typedef struct hce_ce_loop {
     const char *name;
     hce_ce_loop_choice_t choice;
     bool (*is_usable)(void); /* on this CPU */
-    /* One destination; NULL in a non-temporal loop. */
+    /* One destination; NULL in a loop that has lines. */
     void (*block)(void *dst, const void *src, size_t len);
-    /* Non-temporal, reads the source once: every dsts[i] is aligned to a
-     * line, len is a multiple of a line. Ends with the fence that its stores
-     * need. NULL in other loops. */
+    /* Reads the source once: every dsts[i] is aligned to a line, len is a
+     * multiple of a line. Ends with the fence that its stores need. NULL in
+     * other loops. */
     void (*lines)(char *const *dsts, int num_dsts, const char *src,
                   size_t len);
 } hce_ce_loop_t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Copy loops of aarch64: register multicast with stnp, a store pair with the
- * non-temporal hint. It is ordered like any store, so that the release of a
- * later post suffices and no fence is needed here.
+ * Copy loops of aarch64: register multicast with store pairs, with the
+ * non-temporal hint (stnp) or without. Both are ordered like any store, so
+ * that the release of a later post suffices and no fence is needed here.
  */
 #include <config.h>
 
@@ -18,16 +18,25 @@ static bool always_usable(void)
     return true;
 }
 
-static inline void store_pair(char *dst, uint8x16_t a, uint8x16_t b)
+static inline void store_pair(char *dst, uint8x16_t a, uint8x16_t b,
+                              bool past)
 {
-    __asm__ volatile("stnp %q1, %q2, [%0]"
-                     :
-                     : "r"(dst), "w"(a), "w"(b)
-                     : "memory");
+    if (past)
+        __asm__ volatile("stnp %q1, %q2, [%0]"
+                         :
+                         : "r"(dst), "w"(a), "w"(b)
+                         : "memory");
+    else
+        __asm__ volatile("stp %q1, %q2, [%0]"
+                         :
+                         : "r"(dst), "w"(a), "w"(b)
+                         : "memory");
 }
 
-static void neon_lines(char *const *dsts, int num_dsts, const char *src,
-                       size_t len)
+/* Inlined with a constant past: past the caches, or through them. */
+__attribute__((always_inline)) static inline void
+neon_run(char *const *dsts, int num_dsts, const char *src, size_t len,
+         bool past)
 {
     const uint8_t *from = (const uint8_t *)src;
     uint8x16_t a, b, c, d;
@@ -40,20 +49,39 @@ static void neon_lines(char *const *dsts, int num_dsts, const char *src,
         c = vld1q_u8(from + at + 32);
         d = vld1q_u8(from + at + 48);
         for (i = 0; i < num_dsts; i++) {
-            store_pair(dsts[i] + at, a, b);
-            store_pair(dsts[i] + at + 32, c, d);
+            store_pair(dsts[i] + at, a, b, past);
+            store_pair(dsts[i] + at + 32, c, d, past);
         }
     }
 }
 
+static void neon_stream(char *const *dsts, int num_dsts, const char *src,
+                        size_t len)
+{
+    neon_run(dsts, num_dsts, src, len, true);
+}
+
+static void neon_lines(char *const *dsts, int num_dsts, const char *src,
+                       size_t len)
+{
+    neon_run(dsts, num_dsts, src, len, false);
+}
+
 static const hce_ce_loop_t neon_loop = {
-    .name = "non-temporal neon",
-    .choice = HCE_CE_LOOP_NT,
+    .name = "neon",
+    .choice = HCE_CE_LOOP_VECTOR,
     .is_usable = always_usable,
     .lines = neon_lines,
 };
+static const hce_ce_loop_t neon_nt_loop = {
+    .name = "non-temporal neon",
+    .choice = HCE_CE_LOOP_NT,
+    .is_usable = always_usable,
+    .lines = neon_stream,
+};
 
-const hce_ce_loop_t *const hce_ce_arch_loops[] = {&neon_loop, NULL};
+const hce_ce_loop_t *const hce_ce_arch_loops[] = {&neon_loop, &neon_nt_loop,
+                                                  NULL};
 
 #else
 

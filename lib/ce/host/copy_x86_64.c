@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Copy loops of x86-64: rep movsb, and register multicast with non-temporal
- * stores in three widths. Loaded once, stored to every destination; sfence
- * because non-temporal stores are weakly ordered, also against a release.
+ * Copy loops of x86-64: rep movsb, and register multicast in three widths:
+ * loaded once, stored to every destination, through the caches or past them.
+ * The latter end with sfence: non-temporal stores are weakly ordered, also
+ * against a release.
  */
 #include <config.h>
 
@@ -36,31 +37,69 @@ static void rep_block(void *dst, const void *src, size_t len)
                      : "memory");
 }
 
-__attribute__((target("avx512f"))) static void
-avx512_lines(char *const *dsts, int num_dsts, const char *src, size_t len)
+/* Inlined with a constant past: past the caches, or through them. */
+__attribute__((target("avx512f"), always_inline)) static inline void
+avx512_store(char *dst, __m512i value, bool past)
 {
-    __m512i a, b;
+    if (past)
+        _mm512_stream_si512((void *)dst, value);
+    else
+        _mm512_store_si512((void *)dst, value);
+}
+
+__attribute__((target("avx512f"), always_inline)) static inline void
+avx512_run(char *const *dsts, int num_dsts, const char *src, size_t len,
+           bool past)
+{
+    __m512i a, b, c, d;
     size_t at;
     int i;
 
-    for (at = 0; at + 128 <= len; at += 128) {
+    for (at = 0; at + 256 <= len; at += 256) {
         a = _mm512_loadu_si512(src + at);
         b = _mm512_loadu_si512(src + at + 64);
+        c = _mm512_loadu_si512(src + at + 128);
+        d = _mm512_loadu_si512(src + at + 192);
         for (i = 0; i < num_dsts; i++) {
-            _mm512_stream_si512((void *)(dsts[i] + at), a);
-            _mm512_stream_si512((void *)(dsts[i] + at + 64), b);
+            avx512_store(dsts[i] + at, a, past);
+            avx512_store(dsts[i] + at + 64, b, past);
+            avx512_store(dsts[i] + at + 128, c, past);
+            avx512_store(dsts[i] + at + 192, d, past);
         }
     }
-    if (at < len) {
+    for (; at < len; at += 64) {
         a = _mm512_loadu_si512(src + at);
         for (i = 0; i < num_dsts; i++)
-            _mm512_stream_si512((void *)(dsts[i] + at), a);
+            avx512_store(dsts[i] + at, a, past);
     }
-    _mm_sfence();
+    if (past)
+        _mm_sfence();
 }
 
-__attribute__((target("avx2"))) static void
-avx2_lines(char *const *dsts, int num_dsts, const char *src, size_t len)
+__attribute__((target("avx512f"))) static void
+avx512_stream(char *const *dsts, int num_dsts, const char *src, size_t len)
+{
+    avx512_run(dsts, num_dsts, src, len, true);
+}
+
+__attribute__((target("avx512f"))) static void
+avx512_lines(char *const *dsts, int num_dsts, const char *src, size_t len)
+{
+    avx512_run(dsts, num_dsts, src, len, false);
+}
+
+__attribute__((target("avx2"), always_inline)) static inline void
+avx2_store(char *dst, __m256i value, bool past)
+{
+    if (past)
+        _mm256_stream_si256((void *)dst, value);
+    else
+        _mm256_store_si256((void *)dst, value);
+}
+
+__attribute__((target("avx2"), always_inline)) static inline void
+avx2_run(char *const *dsts, int num_dsts, const char *src, size_t len,
+         bool past)
 {
     __m256i a, b;
     size_t at;
@@ -70,15 +109,28 @@ avx2_lines(char *const *dsts, int num_dsts, const char *src, size_t len)
         a = _mm256_loadu_si256((const void *)(src + at));
         b = _mm256_loadu_si256((const void *)(src + at + 32));
         for (i = 0; i < num_dsts; i++) {
-            _mm256_stream_si256((void *)(dsts[i] + at), a);
-            _mm256_stream_si256((void *)(dsts[i] + at + 32), b);
+            avx2_store(dsts[i] + at, a, past);
+            avx2_store(dsts[i] + at + 32, b, past);
         }
     }
-    _mm_sfence();
+    if (past)
+        _mm_sfence();
 }
 
-static void sse2_lines(char *const *dsts, int num_dsts, const char *src,
-                       size_t len)
+__attribute__((target("avx2"))) static void
+avx2_stream(char *const *dsts, int num_dsts, const char *src, size_t len)
+{
+    avx2_run(dsts, num_dsts, src, len, true);
+}
+
+__attribute__((target("avx2"))) static void
+avx2_lines(char *const *dsts, int num_dsts, const char *src, size_t len)
+{
+    avx2_run(dsts, num_dsts, src, len, false);
+}
+
+static void sse2_stream(char *const *dsts, int num_dsts, const char *src,
+                        size_t len)
 {
     __m128i a, b, c, d;
     size_t at;
@@ -106,26 +158,39 @@ static const hce_ce_loop_t rep_loop = {
     .block = rep_block,
 };
 static const hce_ce_loop_t avx512_loop = {
-    .name = "non-temporal avx512",
-    .choice = HCE_CE_LOOP_NT,
+    .name = "avx512",
+    .choice = HCE_CE_LOOP_VECTOR,
     .is_usable = avx512_usable,
     .lines = avx512_lines,
 };
 static const hce_ce_loop_t avx2_loop = {
-    .name = "non-temporal avx2",
-    .choice = HCE_CE_LOOP_NT,
+    .name = "avx2",
+    .choice = HCE_CE_LOOP_VECTOR,
     .is_usable = avx2_usable,
     .lines = avx2_lines,
 };
-static const hce_ce_loop_t sse2_loop = {
+static const hce_ce_loop_t avx512_nt_loop = {
+    .name = "non-temporal avx512",
+    .choice = HCE_CE_LOOP_NT,
+    .is_usable = avx512_usable,
+    .lines = avx512_stream,
+};
+static const hce_ce_loop_t avx2_nt_loop = {
+    .name = "non-temporal avx2",
+    .choice = HCE_CE_LOOP_NT,
+    .is_usable = avx2_usable,
+    .lines = avx2_stream,
+};
+static const hce_ce_loop_t sse2_nt_loop = {
     .name = "non-temporal sse2",
     .choice = HCE_CE_LOOP_NT,
     .is_usable = always_usable,
-    .lines = sse2_lines,
+    .lines = sse2_stream,
 };
 
 const hce_ce_loop_t *const hce_ce_arch_loops[] = {
-    &rep_loop, &avx512_loop, &avx2_loop, &sse2_loop, NULL};
+    &rep_loop,     &avx512_loop,  &avx2_loop, &avx512_nt_loop,
+    &avx2_nt_loop, &sse2_nt_loop, NULL};
 
 #elif !defined(__aarch64__)
 

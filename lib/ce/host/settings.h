@@ -22,6 +22,7 @@ typedef enum hce_ce_loop_choice {
     HCE_CE_LOOP_AUTO,
     HCE_CE_LOOP_MEMCPY,
     HCE_CE_LOOP_REP,
+    HCE_CE_LOOP_VECTOR,
     HCE_CE_LOOP_NT
 } hce_ce_loop_choice_t;
 
