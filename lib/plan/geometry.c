@@ -18,15 +18,15 @@
 
 int hce_plan_local_slots(const hce_layout_t *layout)
 {
-    /* A rank has at most one copy lane for each slice. */
-    return HCE_SLOT_LOCAL + layout->nranks;
+    return HCE_SLOT_LOCAL + HCE_PLAN_SLICE_LANES * layout->nranks;
 }
 
 uint32_t hce_plan_num_counters(const hce_layout_t *layout)
 {
     /* The largest node counts, so that all ranks have equally many. */
     return (uint32_t)layout->nranks * HCE_SLOT_NET +
-           (uint32_t)layout->max_node_size * layout->nranks;
+           (uint32_t)layout->max_node_size * HCE_PLAN_SLICE_LANES *
+               layout->nranks;
 }
 
 uint32_t hce_plan_counter_index(const hce_layout_t *layout, int writer,
@@ -38,7 +38,8 @@ uint32_t hce_plan_counter_index(const hce_layout_t *layout, int writer,
         return (uint32_t)writer * HCE_SLOT_NET + slot;
     }
     return (uint32_t)layout->nranks * HCE_SLOT_NET +
-           (uint32_t)layout->lrank[writer] * layout->nranks +
+           (uint32_t)layout->lrank[writer] * HCE_PLAN_SLICE_LANES *
+               layout->nranks +
            (slot - HCE_SLOT_LOCAL);
 }
 

@@ -36,12 +36,13 @@ static json_t *json_layout(const hce_layout_t *layout)
 static json_t *json_params(const hce_plan_params_t *params)
 {
     return json_pack(
-        "{s:s, s:i, s:i, s:o, s:i, s:I, s:I, s:i, s:b}", "collective",
+        "{s:s, s:i, s:i, s:o, s:i, s:I, s:I, s:i, s:i, s:i, s:b}", "collective",
         hce_plan_coll_string(params->coll), "rank", params->rank, "ranks",
         params->layout->nranks, "node_of_rank", json_layout(params->layout),
         "root", params->root, "bytes", (json_int_t)params->len, "width",
         (json_int_t)hce_plan_chunk_width(params->len, params->width),
-        "contexts", params->contexts, "in_place", params->in_place);
+        "contexts", params->contexts, "carriers", params->carriers, "dirs",
+        params->dirs, "in_place", params->in_place);
 }
 
 static json_t *json_lanes(const hce_plan_t *plan)

@@ -37,9 +37,10 @@ typedef enum hce_plan_buf {
 #define HCE_SLOT_FLOW  1  /* + direction * 16 + context: chunks put to owner */
 #define HCE_SLOT_NET   33 /* slots below may be written from other nodes */
 #define HCE_SLOT_LOCAL HCE_SLOT_NET /* + i: by the writer's i-th copy lane */
+#define HCE_PLAN_SLICE_LANES 2 /* copy lanes of a rank for one slice */
 
-/* Slots of a pair of ranks of one node, one local slot for each slice; of
- * other pairs HCE_SLOT_NET. */
+/* Slots of a pair of ranks of one node, local slots for each slice; of other
+ * pairs HCE_SLOT_NET. */
 int hce_plan_local_slots(const hce_layout_t *layout);
 
 /* Counters an owner has in all, and where one of them is. All writers have
@@ -121,6 +122,8 @@ typedef struct hce_plan_params {
     int rank;
     int root;
     int contexts; /* 1..HCE_PLAN_MAX_CONTEXTS */
+    int carriers; /* ranks of a node that send and receive; 0: all */
+    int dirs;     /* in which a ring sends: 1 or 2; 0 is 2 */
     bool in_place;
 } hce_plan_params_t;
 

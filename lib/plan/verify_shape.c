@@ -46,6 +46,7 @@ static bool shape_params(const shape_t *s)
     if (mine->layout->nranks != s->v->nranks || mine->len != first->len ||
         mine->width != first->width || mine->coll != first->coll ||
         mine->root != first->root || mine->contexts != first->contexts ||
+        mine->carriers != first->carriers || mine->dirs != first->dirs ||
         mine->in_place != first->in_place ||
         strcmp(s->plan->path, s->v->plans[0]->path) != 0) {
         return shape_fault(s, "its plan was built for another call than that "

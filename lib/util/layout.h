@@ -33,13 +33,25 @@ static inline int hce_layout_rank(const hce_layout_t *layout, int node,
     return layout->ranks[layout->node_first[node] + lrank];
 }
 
-/* The rank of node that carries (receives and spreads) the slice of rank:
- * the owner itself on its own node. */
-static inline int hce_layout_carrier(const hce_layout_t *layout, int rank,
-                                     int node)
+/* How many ranks of node carry slices, where at most most are wanted; 0: all
+ * of them. */
+static inline int hce_layout_carriers(const hce_layout_t *layout, int most,
+                                      int node)
+{
+    int size = layout->node_size[node];
+
+    return most > 0 && most < size ? most : size;
+}
+
+/* The rank of node that carries (receives, sends on and spreads) the slice
+ * of rank, with most carriers a node. With all of them the owner itself is
+ * the carrier on its own node. */
+static inline int hce_layout_carrier(const hce_layout_t *layout, int most,
+                                     int rank, int node)
 {
     return hce_layout_rank(layout, node,
-                           layout->lrank[rank] % layout->node_size[node]);
+                           layout->lrank[rank] %
+                               hce_layout_carriers(layout, most, node));
 }
 
 static inline int hce_layout_same_node(const hce_layout_t *layout, int a,

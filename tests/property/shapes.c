@@ -7,6 +7,7 @@
 
 #include "direct/direct.h"
 #include "flat/flat.h"
+#include "ring/ring.h"
 #include "util/math.h"
 
 #include <inttypes.h>
@@ -16,6 +17,13 @@
 #define MAX_NODES     8
 #define MAX_NODE_SIZE 8
 #define MAX_RANKS     (MAX_NODES * MAX_NODE_SIZE)
+
+static const hce_plan_builder_t *const builders[] = {
+    &hce_direct_allgather,
+    &hce_ring_allgather,
+    &hce_ring_short_allgather,
+    &hce_flat_allgather,
+};
 
 static uint64_t below(uint64_t *state, uint64_t limit)
 {
@@ -79,8 +87,13 @@ uint64_t shape_ops(const hce_plan_builder_t *builder,
     if (builder == &hce_flat_allgather) {
         return ranks * (1 + chunks * ranks);
     }
-    ready = ranks * (layout->max_node_size - 1 + layout->nnodes - 1);
-    return ready + ranks * chunks * (2 * layout->nnodes - 1);
+    if (builder == &hce_direct_allgather) {
+        ready = ranks * (layout->max_node_size - 1 + layout->nnodes - 1);
+        return ready + ranks * chunks * (2 * layout->nnodes - 1);
+    }
+    /* From both neighbours; each half may have a chunk more. */
+    ready = ranks * (3 * layout->max_node_size - 1);
+    return ready + ranks * (chunks + 1) * (2 * layout->nnodes - 1);
 }
 
 /* Bytes that make about so many chunks, and often odd ones. */
@@ -120,8 +133,8 @@ void shape_draw(uint64_t seed, uint64_t index, uint64_t max_ops,
         if (hce_layout_create(nranks, color, &layout) != HCE_OK) {
             abort();
         }
-        builder = below(&state, 3) == 0 ? &hce_flat_allgather
-                                        : &hce_direct_allgather;
+        builder =
+            builders[below(&state, sizeof(builders) / sizeof(builders[0]))];
     } while (shape_ops(builder, layout, 1) > max_ops);
 
     chunks = log_below(&state, HCE_PLAN_MAX_CHUNKS);
@@ -133,6 +146,9 @@ void shape_draw(uint64_t seed, uint64_t index, uint64_t max_ops,
         .layout = layout,
         .coll = HCE_COLL_ALLGATHER,
         .contexts = log_below(&state, HCE_PLAN_MAX_CONTEXTS),
+        .carriers = below(&state, 2) * log_below(&state, MAX_NODE_SIZE),
+        .dirs = builder == &hce_ring_short_allgather ? 2
+                                                     : 1 + below(&state, 2),
     };
     draw_bytes(&state, chunks, &shape_p->params);
 }
@@ -169,8 +185,9 @@ void shape_print(const shape_t *shape)
     int i;
 
     printf("%s, %" PRIu64 " bytes a rank, width %" PRIu64 ", contexts %d, "
-           "node of each rank:",
-           shape->builder->path, params->len, params->width, params->contexts);
+           "carriers %d, directions %d, node of each rank:",
+           shape->builder->path, params->len, params->width, params->contexts,
+           params->carriers, params->dirs);
     for (i = 0; i < shape->layout->nranks; i++) {
         printf(" %d", shape->layout->node[i]);
     }

@@ -41,9 +41,9 @@ static void known_layout(void **state)
 
     /* The slice of rank 5, local rank 2: on node 1 with two ranks by local
      * rank 0, on node 2 by its only rank. */
-    assert_int_equal(hce_layout_carrier(layout, 5, 0), 5);
-    assert_int_equal(hce_layout_carrier(layout, 5, 1), 1);
-    assert_int_equal(hce_layout_carrier(layout, 5, 2), 3);
+    assert_int_equal(hce_layout_carrier(layout, 0, 5, 0), 5);
+    assert_int_equal(hce_layout_carrier(layout, 0, 5, 1), 1);
+    assert_int_equal(hce_layout_carrier(layout, 0, 5, 2), 3);
     assert_true(hce_layout_same_node(layout, 0, 5));
     assert_false(hce_layout_same_node(layout, 0, 1));
     hce_layout_destroy(layout);
@@ -83,7 +83,7 @@ static void layout_check(const hce_layout_t *layout, const int *color, int n)
             assert_int_equal(hce_layout_same_node(layout, a, b),
                              color[a] == color[b]);
         }
-        assert_int_equal(hce_layout_carrier(layout, a, layout->node[a]), a);
+        assert_int_equal(hce_layout_carrier(layout, 0, a, layout->node[a]), a);
     }
 }
 
