@@ -457,6 +457,33 @@ hce_status_t hce_proxy_message(hce_proxy_t *proxy, int peer, int parity,
     return posted(proxy, status);
 }
 
+hce_status_t hce_proxy_parcel(hce_proxy_t *proxy, hce_proxy_put_t *put,
+                              const hce_proxy_letter_t *letter)
+{
+    hce_transport_parcel_t parcel = {
+        .data = put->src,
+        .data_len = put->len,
+        .mem = put->mem->mem,
+        .remote_addr = put->remote_addr,
+        .key = put->key,
+        .mail = letter->payload,
+        .mail_len = letter->len,
+        .mail_offset = mail_offset(proxy->rank, letter->parity),
+        .word = (uint32_t)proxy->rank * proxy->words + (uint32_t)letter->slot,
+        .value = letter->value,
+    };
+    hce_status_t status = greet(proxy, put->peer, 0);
+
+    assert(put->len <= proxy->attr.parcel &&
+           letter->len <= HCE_PROXY_MAIL_SIZE && (letter->parity & ~1) == 0);
+    if (status == HCE_OK)
+        status = proxy->ops->parcel(proxy->transport, put->peer, &parcel,
+                                    &put->req);
+    if (status == HCE_OK)
+        put->posted = put->len;
+    return posted(proxy, status);
+}
+
 const void *hce_proxy_mail(const hce_proxy_t *proxy, int peer, int parity)
 {
     return proxy->mail + mail_offset(peer, parity);

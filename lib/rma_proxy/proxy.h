@@ -84,6 +84,17 @@ hce_status_t hce_proxy_signal(hce_proxy_t *proxy, int peer, int context,
 hce_status_t hce_proxy_message(hce_proxy_t *proxy, int peer, int parity,
                                const void *payload, size_t len, int slot,
                                uint64_t value);
+/* The same with the data of put, which must fit one parcel: they are there
+ * when the word is seen. HCE_OK: started, like hce_proxy_put. */
+typedef struct hce_proxy_letter {
+    const void *payload;
+    size_t len;
+    uint64_t value;
+    int parity;
+    int slot;
+} hce_proxy_letter_t;
+hce_status_t hce_proxy_parcel(hce_proxy_t *proxy, hce_proxy_put_t *put,
+                              const hce_proxy_letter_t *letter);
 /* What peer left here; valid after its word was seen. */
 const void *hce_proxy_mail(const hce_proxy_t *proxy, int peer, int parity);
 

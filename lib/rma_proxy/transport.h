@@ -60,7 +60,23 @@ typedef struct hce_transport_attr {
     int contexts;     /* opened */
     uint32_t segment; /* most bytes of one put */
     uint32_t depth;   /* best puts in flight on one (peer, context) */
+    uint32_t parcel;  /* most data bytes of a parcel; 0: there are none */
 } hce_transport_attr_t;
+
+/* A put and a message in one: data to the peer's memory and mail to its
+ * mail, then inbox[word] becomes value. */
+typedef struct hce_transport_parcel {
+    const void *data; /* not changed before the request has ended */
+    size_t data_len;
+    hce_transport_mem_t *mem;
+    uint64_t remote_addr;
+    hce_transport_key_t *key;
+    const void *mail; /* copied at once */
+    size_t mail_len;
+    uint64_t mail_offset;
+    uint64_t value;
+    uint32_t word;
+} hce_transport_parcel_t;
 
 typedef struct hce_transport_ops {
     const char *name;
@@ -103,6 +119,11 @@ typedef struct hce_transport_ops {
     hce_status_t (*message)(hce_transport_t *transport, int peer,
                             uint64_t offset, const void *payload, size_t len,
                             uint32_t word, uint64_t value);
+    /* May be NULL. Parcels and messages to a peer are seen in their order;
+     * against puts and signals there is none. */
+    hce_status_t (*parcel)(hce_transport_t *transport, int peer,
+                           const hce_transport_parcel_t *parcel,
+                           hce_transport_req_t *req);
     /* True if something moved. */
     bool (*progress)(hce_transport_t *transport);
     /* Fills fds (HCE_TRANSPORT_MAX_FDS) and returns their number; constant

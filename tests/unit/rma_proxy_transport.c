@@ -199,6 +199,79 @@ static void message_body(world_rank_t *self)
     world_barrier(self);
 }
 
+#define PARCEL_ROUNDS 300
+#define PARCEL_MAIL   200
+#define PARCEL_SLOT   131072 /* no transport takes more in one */
+
+static void parcel_send(world_rank_t *self, int peer, size_t len,
+                        uint64_t round)
+{
+    uint64_t parity = round % 2;
+    char mail[PARCEL_MAIL];
+    hce_transport_parcel_t parcel = {
+        .data = self->src + parity * PARCEL_SLOT,
+        .data_len = len,
+        .mem = self->mem,
+        .remote_addr = world_remote(self, peer) + parity * PARCEL_SLOT,
+        .key = self->keys[peer],
+        .mail = mail,
+        .mail_len = PARCEL_MAIL,
+        .mail_offset =
+            (uint64_t)self->rank * WORLD_MAIL + parity * PARCEL_MAIL,
+        .word = (uint32_t)(self->rank * WORLD_WORDS),
+        .value = round + 1,
+    };
+    hce_transport_req_t req = {0};
+    hce_status_t status;
+
+    world_fill(mail, sizeof(mail), self->rank, round + 1000);
+    do {
+        status = self->ops->parcel(self->t, peer, &parcel, &req);
+        (void)self->ops->progress(self->t);
+    } while (status == HCE_ERR_NO_RESOURCE);
+    WORLD_CHECK(self, status == HCE_OK);
+    world_wait_req(self, &req);
+    WORLD_CHECK(self, req.status == HCE_OK);
+}
+
+/* Data, mail and word of a parcel come together, in order among parcels. */
+static void parcel_body(world_rank_t *self)
+{
+    hce_transport_attr_t attr = {0};
+
+    self->ops->query(self->t, &attr);
+    for (uint64_t round = 0; attr.parcel > 0 && round < PARCEL_ROUNDS;
+         round++) {
+        size_t len = (size_t)(round * 2003 % (attr.parcel + 1));
+        size_t parity = (size_t)(round % 2);
+
+        if (round % 100 == 99)
+            len = attr.parcel;
+        WORLD_CHECK(self, len <= PARCEL_SLOT);
+        world_fill(self->src + parity * PARCEL_SLOT, len, self->rank, round);
+        for (int k = 1; k < self->size; k++) {
+            int peer = (self->rank + k) % self->size;
+
+            if (round >= 2)
+                world_wait(self, peer, 1, round - 1, false);
+            parcel_send(self, peer, len, round);
+        }
+        for (int k = 1; k < self->size; k++) {
+            int writer = (self->rank + k) % self->size;
+
+            world_wait(self, writer, 0, round + 1, false);
+            WORLD_CHECK(self, world_is(world_local(self, writer) +
+                                           parity * PARCEL_SLOT,
+                                       len, writer, round));
+            WORLD_CHECK(self, world_is(self->mail + writer * WORLD_MAIL +
+                                           parity * PARCEL_MAIL,
+                                       PARCEL_MAIL, writer, round + 1000));
+            world_signal(self, writer, 0, 1, round + 1);
+        }
+    }
+    world_barrier(self);
+}
+
 #define WAKE_ROUNDS 300
 
 /* Everybody sleeps until something comes: a signal, or a message. */
@@ -293,6 +366,7 @@ static kase_t order_case = {order_body, 2, 1};
 static kase_t contexts_case = {order_body, 4, 3};
 static kase_t pressure_case = {pressure_body, 2, 1};
 static kase_t message_case = {message_body, 4, 1};
+static kase_t parcel_case = {parcel_body, 3, 1};
 static kase_t wake_case = {wake_body, 3, 1};
 static kase_t idle_case = {idle_body, 2, 1};
 static kase_t flush_case = {flush_body, 2, 2};
@@ -322,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(puts), BOTH(order),   BOTH(contexts), BOTH(pressure),
         BOTH(wake), BOTH(message), BOTH(idle),     BOTH(flush),
+        BOTH(parcel),
     };
 
     ops = world_transport();

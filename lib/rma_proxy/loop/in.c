@@ -206,6 +206,7 @@ static bool frame_is_right(loop_t *loop, const loop_frame_t *frame)
     case LOOP_SIGNAL:
         return word && frame->len == 0;
     case LOOP_MESSAGE:
+    case LOOP_LETTER:
         return word && frame->len <= HCE_TRANSPORT_MAX_MESSAGE &&
                frame->len <= loop->params.mail_size &&
                frame->addr <= loop->params.mail_size - frame->len;
@@ -224,6 +225,7 @@ static loop_step_t frame_end(loop_t *loop, loop_in_t *in)
     case LOOP_PUT:
         return STEP_AGAIN;
     case LOOP_MESSAGE:
+    case LOOP_LETTER:
         memcpy(loop->params.mail + frame->addr, in->mail, frame->len);
         word_store(loop, frame);
         return STEP_AGAIN;

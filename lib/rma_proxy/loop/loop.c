@@ -201,6 +201,7 @@ static void loop_query(hce_transport_t *transport,
     attr_p->contexts = loop_of(transport)->params.contexts;
     attr_p->segment = LOOP_SEGMENT;
     attr_p->depth = LOOP_DEPTH;
+    attr_p->parcel = LOOP_SEGMENT;
 }
 
 static const char *loop_unusable(void)
@@ -284,6 +285,17 @@ static hce_status_t loop_signal(hce_transport_t *transport, int peer,
     return post(transport, peer, context, &entry);
 }
 
+static hce_status_t post_mail(hce_transport_t *transport, int peer,
+                              const loop_entry_t *entry)
+{
+    if (entry->frame.len > HCE_TRANSPORT_MAX_MESSAGE) {
+        hce_log(ERROR, PROXY, "loop: a message of %zu bytes",
+                (size_t)entry->frame.len);
+        return HCE_ERR_INVALID_ARG;
+    }
+    return post(transport, peer, 0, entry);
+}
+
 static hce_status_t loop_message(hce_transport_t *transport, int peer,
                                  uint64_t offset, const void *payload,
                                  size_t len, uint32_t word, uint64_t value)
@@ -296,11 +308,29 @@ static hce_status_t loop_message(hce_transport_t *transport, int peer,
                           .src = payload,
                           .mail = -1};
 
-    if (len > HCE_TRANSPORT_MAX_MESSAGE) {
-        hce_log(ERROR, PROXY, "loop: a message of %zu bytes", len);
-        return HCE_ERR_INVALID_ARG;
-    }
-    return post(transport, peer, 0, &entry);
+    return post_mail(transport, peer, &entry);
+}
+
+/* Two entries of one queue. Where the second is refused the data go again
+ * with the next try, to the same place and before anybody looks there. */
+static hce_status_t loop_parcel(hce_transport_t *transport, int peer,
+                                const hce_transport_parcel_t *parcel,
+                                hce_transport_req_t *req)
+{
+    loop_entry_t letter = {.frame = {.kind = LOOP_LETTER,
+                                     .word = parcel->word,
+                                     .len = parcel->mail_len,
+                                     .addr = parcel->mail_offset,
+                                     .value = parcel->value},
+                           .src = parcel->mail,
+                           .mail = -1};
+    hce_status_t status = HCE_OK;
+
+    if (parcel->data_len > 0)
+        status = loop_put(transport, peer, 0, parcel->data, parcel->mem,
+                          parcel->data_len, parcel->remote_addr, parcel->key,
+                          req);
+    return status == HCE_OK ? post_mail(transport, peer, &letter) : status;
 }
 
 /* Entries that no event will come for: held back, or not connected yet. */
@@ -455,6 +485,7 @@ const hce_transport_ops_t hce_transport_loop = {
     .put = loop_put,
     .signal = loop_signal,
     .message = loop_message,
+    .parcel = loop_parcel,
     .progress = loop_progress,
     .fds = loop_fds,
     .arm = loop_arm,

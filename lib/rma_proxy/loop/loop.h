@@ -28,7 +28,8 @@ typedef enum loop_kind {
     LOOP_ACK,    /* from here on against the direction of the data, too */
     LOOP_REFUSE, /* the target does not accept what was sent */
     LOOP_BREAK,  /* fault injection: the link fails, the process lives */
-    LOOP_BYE     /* orderly end */
+    LOOP_BYE,    /* orderly end */
+    LOOP_LETTER  /* a MESSAGE that overtakes nothing: after a parcel's PUT */
 } loop_kind_t;
 
 /* First bytes of a connection. One machine: native byte order. */
@@ -46,7 +47,7 @@ typedef struct loop_frame {
     uint32_t kind; /* loop_kind_t */
     uint32_t word;
     uint64_t len;
-    uint64_t addr; /* PUT: target address; MESSAGE: offset in the mail */
+    uint64_t addr; /* PUT: target address; else offset in the mail */
     uint64_t value;
     uint64_t mem; /* PUT: id of the target's registration */
 } loop_frame_t;

@@ -229,7 +229,9 @@ hce_status_t hce_loop_out_post(loop_t *loop, loop_out_t *out,
         return HCE_OK;
     tail = entry_at(out, out->count);
     *tail = *entry;
-    if (entry->frame.kind == LOOP_MESSAGE && !mail_take(out, tail))
+    if ((entry->frame.kind == LOOP_MESSAGE ||
+         entry->frame.kind == LOOP_LETTER) &&
+        !mail_take(out, tail))
         return HCE_ERR_NO_RESOURCE;
     if (entry->req != NULL)
         entry->req->pending++;

@@ -18,8 +18,15 @@ void hce_ucx_header_fill(const ucx_t *ucx, ucx_header_t *header)
     header->rank = (uint32_t)ucx->params.rank;
 }
 
-static ucs_status_ptr_t start(ucx_op_t *op, ucx_am_t id, const void *payload,
-                              size_t len, bool at_once)
+/* What a message carries behind its header: bytes, or a list of them. */
+typedef struct load {
+    const void *addr;
+    size_t len; /* or the number of parts */
+    bool parts; /* addr is ucp_dt_iov_t[] */
+} load_t;
+
+static ucs_status_ptr_t start(ucx_op_t *op, ucx_am_t id, const load_t *load,
+                              bool at_once)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -31,8 +38,12 @@ static ucs_status_ptr_t start(ucx_op_t *op, ucx_am_t id, const void *payload,
 
     if (at_once)
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    if (load->parts) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype = ucp_dt_make_iov();
+    }
     return ucp_am_send_nbx(op->ep->ep, id, &op->header, sizeof(op->header),
-                           payload, len, &param);
+                           load->addr, load->len, &param);
 }
 
 /* Refused although there is room: UCX has no way to send so much at once,
@@ -43,19 +54,18 @@ static bool is_too_long(ucx_op_t *op, ucs_status_ptr_t result)
            hce_ucx_am_ring(op->ep);
 }
 
-static hce_status_t op_send(ucx_op_t *op, ucx_am_t id, const void *payload,
-                            size_t len)
+static hce_status_t op_send(ucx_op_t *op, ucx_am_t id, const load_t *load)
 {
     ucx_ep_t *ep = op->ep;
     bool at_once = ep->peer->ucx->am_puts && !ep->requests;
-    ucs_status_ptr_t result = start(op, id, payload, len, at_once);
+    ucs_status_ptr_t result = start(op, id, load, at_once);
     hce_status_t status;
 
-    if (at_once && len > 0 && is_too_long(op, result)) {
-        hce_log(INFO, PROXY, "ucx: %zu bytes to rank %d are queued by UCX",
-                len, ep->peer->rank);
+    if (at_once && load->len > 0 && is_too_long(op, result)) {
+        hce_log(INFO, PROXY, "ucx: what is sent to rank %d is queued by UCX",
+                ep->peer->rank);
         ep->requests = true;
-        result = start(op, id, payload, len, false);
+        result = start(op, id, load, false);
     }
     status = hce_ucx_op_posted(op, result);
     if (status == HCE_OK && id != UCX_AM_FLUSH)
@@ -73,7 +83,36 @@ hce_status_t hce_ucx_am_put(ucx_ep_t *ep, const ucx_header_t *target,
         return HCE_ERR_NO_RESOURCE;
     op->header.offset = target->offset;
     op->header.value = target->value;
-    return op_send(op, UCX_AM_PUT, src, len);
+    return op_send(op, UCX_AM_PUT, &(load_t){.addr = src, .len = len});
+}
+
+/* An op to peer with a place for its payload. */
+static hce_status_t op_take_payload(ucx_peer_t *peer, hce_transport_req_t *req,
+                                    ucx_op_t **op_p)
+{
+    int i = __builtin_ctz(~peer->payloads_used);
+    ucx_op_t *op;
+
+    if (peer->status != HCE_OK)
+        return peer->status;
+    if (i >= UCX_MESSAGES)
+        return HCE_ERR_NO_RESOURCE;
+    op = hce_ucx_op_take(&peer->eps[0], req);
+    if (op == NULL)
+        return HCE_ERR_NO_RESOURCE;
+    peer->payloads_used |= 1u << i;
+    op->payload = i;
+    *op_p = op;
+    return HCE_OK;
+}
+
+static hce_status_t check_mail(const ucx_peer_t *peer, int rank, size_t len)
+{
+    if (peer != NULL && len <= HCE_TRANSPORT_MAX_MESSAGE)
+        return HCE_OK;
+    hce_log(ERROR, PROXY, "ucx: %zu bytes to rank %d, %s", len, rank,
+            peer == NULL ? "not connected" : "too long");
+    return HCE_ERR_INTERNAL;
 }
 
 hce_status_t hce_ucx_message(hce_transport_t *transport, int rank,
@@ -81,30 +120,50 @@ hce_status_t hce_ucx_message(hce_transport_t *transport, int rank,
                              uint32_t word, uint64_t value)
 {
     ucx_peer_t *peer = ucx_of(transport)->peers[rank];
+    hce_status_t status = check_mail(peer, rank, len);
     ucx_op_t *op;
-    int i;
 
-    if (peer == NULL || len > HCE_TRANSPORT_MAX_MESSAGE) {
-        hce_log(ERROR, PROXY, "ucx: %zu bytes to rank %d, %s", len, rank,
-                peer == NULL ? "not connected" : "too long");
-        return HCE_ERR_INTERNAL;
-    }
-    if (peer->status != HCE_OK)
-        return peer->status;
-    i = __builtin_ctz(~peer->payloads_used);
-    if (i >= UCX_MESSAGES)
-        return HCE_ERR_NO_RESOURCE;
-    op = hce_ucx_op_take(&peer->eps[0], NULL);
-    if (op == NULL)
-        return HCE_ERR_NO_RESOURCE;
-    peer->payloads_used |= 1u << i;
-    op->payload = i;
+    if (status == HCE_OK)
+        status = op_take_payload(peer, NULL, &op);
+    if (status != HCE_OK)
+        return status;
     op->header.word = word;
     op->header.offset = offset;
     op->header.value = value;
     if (len > 0)
-        memcpy(peer->payloads[i], payload, len);
-    return op_send(op, UCX_AM_MESSAGE, peer->payloads[i], len);
+        memcpy(peer->payloads[op->payload], payload, len);
+    return op_send(op, UCX_AM_MESSAGE,
+                   &(load_t){.addr = peer->payloads[op->payload], .len = len});
+}
+
+hce_status_t hce_ucx_parcel(hce_transport_t *transport, int rank,
+                            const hce_transport_parcel_t *parcel,
+                            hce_transport_req_t *req)
+{
+    ucx_peer_t *peer = ucx_of(transport)->peers[rank];
+    hce_status_t status = check_mail(peer, rank, parcel->mail_len);
+    ucx_parcel_t head = {.addr = parcel->remote_addr,
+                         .region = hce_ucx_key_region(parcel->key),
+                         .mail_len = (uint32_t)parcel->mail_len};
+    ucx_op_t *op;
+    char *at;
+
+    if (status == HCE_OK)
+        status = op_take_payload(peer, req, &op);
+    if (status != HCE_OK)
+        return status;
+    at = peer->payloads[op->payload];
+    memcpy(at, &head, sizeof(head));
+    memcpy(at + sizeof(head), parcel->mail, parcel->mail_len);
+    op->header.word = parcel->word;
+    op->header.offset = parcel->mail_offset;
+    op->header.value = parcel->value;
+    op->iov[0].buffer = at;
+    op->iov[0].length = sizeof(head) + parcel->mail_len;
+    op->iov[1].buffer = (void *)parcel->data;
+    op->iov[1].length = parcel->data_len;
+    return op_send(op, UCX_AM_PARCEL,
+                   &(load_t){.addr = op->iov, .len = 2, .parts = true});
 }
 
 /* With my address: a peer that has not connected to me could not answer. */
@@ -116,7 +175,8 @@ hce_status_t hce_ucx_am_flush(ucx_ep_t *ep)
     if (op == NULL)
         return HCE_ERR_NO_RESOURCE;
     op->header.value = ep->flush;
-    return op_send(op, UCX_AM_FLUSH, ucx->addr, ucx->addr_len);
+    return op_send(op, UCX_AM_FLUSH,
+                   &(load_t){.addr = ucx->addr, .len = ucx->addr_len});
 }
 
 hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
@@ -128,7 +188,7 @@ hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
         return HCE_ERR_NO_RESOURCE;
     op->header.word = word;
     op->header.value = value;
-    return op_send(op, id, NULL, 0);
+    return op_send(op, id, &(load_t){.addr = NULL});
 }
 
 bool hce_ucx_am_ring(ucx_ep_t *ep)

@@ -51,20 +51,29 @@ static void refuse(ucx_arrival_t *arrival, const char *what)
     params->error_cb(params->error_arg, (int)rank, HCE_ERR_TRANSPORT, text);
 }
 
-static void handle_put(ucx_arrival_t *arrival)
+/* To addr, which region must cover. */
+static bool place(ucx_arrival_t *arrival, uint64_t region, uint64_t addr,
+                  const void *data, size_t len)
 {
     hce_regions_t *regions = &arrival->ucx->regions;
-    const ucx_header_t *header = &arrival->header;
     bool covered;
 
     hce_regions_lock(regions);
-    covered = hce_regions_covers(regions, header->value, header->offset,
-                                 arrival->len);
+    covered = hce_regions_covers(regions, region, addr, len);
     if (covered)
-        memcpy((void *)(uintptr_t)header->offset, arrival->data, arrival->len);
+        memcpy((void *)(uintptr_t)addr, data, len);
     hce_regions_unlock(regions);
     if (!covered)
         refuse(arrival, "target is not registered");
+    return covered;
+}
+
+static void handle_put(ucx_arrival_t *arrival)
+{
+    const ucx_header_t *header = &arrival->header;
+
+    (void)place(arrival, header->value, header->offset, arrival->data,
+                arrival->len);
 }
 
 /* Release: what was put or mailed before is there before whoever reads the
@@ -83,20 +92,49 @@ static void handle_signal(ucx_arrival_t *arrival)
         refuse(arrival, "signal to no word");
 }
 
-static void handle_message(ucx_arrival_t *arrival)
+static bool is_mail_right(const ucx_arrival_t *arrival, size_t len)
 {
     const hce_transport_params_t *params = &arrival->ucx->params;
     const ucx_header_t *header = &arrival->header;
 
-    if (arrival->len > HCE_TRANSPORT_MAX_MESSAGE ||
-        arrival->len > params->mail_size ||
-        header->offset > params->mail_size - arrival->len ||
-        header->word >= params->inbox_words) {
+    return len <= HCE_TRANSPORT_MAX_MESSAGE && len <= params->mail_size &&
+           header->offset <= params->mail_size - len &&
+           header->word < params->inbox_words;
+}
+
+static void handle_message(ucx_arrival_t *arrival)
+{
+    if (!is_mail_right(arrival, arrival->len)) {
         refuse(arrival, "malformed message");
         return;
     }
     if (arrival->len > 0)
-        memcpy(params->mail + header->offset, arrival->data, arrival->len);
+        memcpy(arrival->ucx->params.mail + arrival->header.offset,
+               arrival->data, arrival->len);
+    word_store(arrival);
+}
+
+static void handle_parcel(ucx_arrival_t *arrival)
+{
+    const char *at = arrival->data;
+    ucx_parcel_t head = {0};
+    size_t rest;
+
+    if (arrival->len >= sizeof(head))
+        memcpy(&head, at, sizeof(head));
+    if (arrival->len < sizeof(head) ||
+        head.mail_len > arrival->len - sizeof(head) ||
+        !is_mail_right(arrival, head.mail_len)) {
+        refuse(arrival, "malformed parcel");
+        return;
+    }
+    at += sizeof(head);
+    rest = arrival->len - sizeof(head) - head.mail_len;
+    if (rest > 0 && !place(arrival, head.region, head.addr,
+                           at + head.mail_len, rest))
+        return;
+    memcpy(arrival->ucx->params.mail + arrival->header.offset, at,
+           head.mail_len);
     word_store(arrival);
 }
 
@@ -157,6 +195,7 @@ static const ucx_handler_t handlers[UCX_AM_LAST] = {
     [UCX_AM_MESSAGE] = handle_message, [UCX_AM_FLUSH] = handle_flush,
     [UCX_AM_ACK] = handle_ack,         [UCX_AM_REFUSE] = handle_refuse,
     [UCX_AM_BYE] = handle_bye,         [UCX_AM_BELL] = NULL,
+    [UCX_AM_PARCEL] = handle_parcel,
 };
 
 /* Called by UCX, from within progress. */

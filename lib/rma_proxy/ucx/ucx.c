@@ -20,6 +20,7 @@
 
 #define UCX_SEGMENT    (64 * HCE_KIB) /* one fragment, see context.c */
 #define UCX_DEPTH      16
+#define UCX_PARCEL     (60 * HCE_KIB) /* one fragment with its mail */
 #define UCX_BYE_NS     (500 * HCE_NS_PER_MS) /* for goodbyes to leave */
 #define UCX_CLOSE_NS   (500 * HCE_NS_PER_MS) /* for endpoints to close */
 #define UCX_MAX_USEFUL 4
@@ -419,6 +420,7 @@ static void ucx_query(hce_transport_t *transport, hce_transport_attr_t *attr_p)
     attr_p->contexts = ucx_of(transport)->params.contexts;
     attr_p->segment = UCX_SEGMENT;
     attr_p->depth = UCX_DEPTH;
+    attr_p->parcel = UCX_PARCEL;
 }
 
 /* UCX keeps its sockets to itself; these are all that can be closed. */
@@ -448,6 +450,7 @@ const hce_transport_ops_t hce_transport_ucx = {
     .put = hce_ucx_put,
     .signal = hce_ucx_signal,
     .message = hce_ucx_message,
+    .parcel = hce_ucx_parcel,
     .progress = ucx_progress,
     .fds = ucx_fds,
     .arm = ucx_arm,

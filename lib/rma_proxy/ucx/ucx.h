@@ -38,6 +38,7 @@ typedef enum ucx_am {
     UCX_AM_REFUSE, /* the target does not accept what was put */
     UCX_AM_BYE,    /* the sender closes in good order */
     UCX_AM_BELL,   /* only wakes the target; has no header */
+    UCX_AM_PARCEL, /* head, mail, data: see ucx_parcel_t; value to word */
     UCX_AM_LAST
 } ucx_am_t;
 
@@ -52,6 +53,19 @@ typedef struct ucx_header {
 
 static_assert(sizeof(ucx_header_t) == 40, "wire size");
 
+/* A parcel begins with this; mail_len bytes follow for offset of the mail,
+ * then the data. */
+typedef struct ucx_parcel {
+    uint64_t addr;   /* of the data there */
+    uint64_t region; /* that covers it */
+    uint32_t mail_len;
+    uint32_t reserved;
+} ucx_parcel_t;
+
+static_assert(sizeof(ucx_parcel_t) == 24, "wire size");
+
+#define UCX_PAYLOAD (HCE_TRANSPORT_MAX_MESSAGE + sizeof(ucx_parcel_t))
+
 typedef struct ucx ucx_t;
 typedef struct ucx_peer ucx_peer_t;
 typedef struct ucx_ep ucx_ep_t;
@@ -63,6 +77,7 @@ typedef struct ucx_op {
     hce_transport_req_t *req;
     int payload;         /* index to give back, or -1 */
     ucx_header_t header; /* read by UCX until it has ended; value of a put */
+    ucp_dt_iov_t iov[2]; /* so is this, of a parcel */
 } ucx_op_t;
 
 struct ucx_ep {
@@ -87,7 +102,7 @@ struct ucx_peer {
     bool left;           /* said goodbye */
     uint64_t inbox;      /* address there */
     uint32_t payloads_used;
-    char payloads[UCX_MESSAGES][HCE_TRANSPORT_MAX_MESSAGE];
+    char payloads[UCX_MESSAGES][UCX_PAYLOAD];
     ucx_ep_t eps[]; /* [contexts] */
 };
 
@@ -193,6 +208,9 @@ hce_status_t hce_ucx_am_put(ucx_ep_t *ep, const ucx_header_t *target,
 hce_status_t hce_ucx_message(hce_transport_t *transport, int peer,
                              uint64_t offset, const void *payload, size_t len,
                              uint32_t word, uint64_t value);
+hce_status_t hce_ucx_parcel(hce_transport_t *transport, int peer,
+                            const hce_transport_parcel_t *parcel,
+                            hce_transport_req_t *req);
 hce_status_t hce_ucx_am_flush(ucx_ep_t *ep);
 /* Without payload. */
 hce_status_t hce_ucx_am_tell(ucx_ep_t *ep, ucx_am_t id, uint32_t word,
