@@ -38,3 +38,8 @@ perf_hce_perf_SOURCES = \
 	perf/table.c \
 	perf/table.h
 perf_hce_perf_LDADD = libhcecore.la
+
+# Several hosts on one machine; run from the source tree.
+EXTRA_DIST += perf/lab perf/lablib/__init__.py perf/lablib/fabric.py \
+	perf/lablib/lab.py perf/lablib/launch.py perf/lablib/linux.py \
+	perf/lablib/slurm.py
