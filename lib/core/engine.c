@@ -19,16 +19,14 @@
 
 #include "core/settings.h"
 #include "topo/topo.h"
-#include "util/arch.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/math.h"
 
-/* A few polls, a few yields, then sleep: on more ranks than cores anything
- * longer takes the core from the rank that is waited for. */
-#define POLLS_BEFORE_YIELD 4
-#define POLLS_BEFORE_SLEEP 24
-#define PAUSES_A_POLL 20
+/* Some yields, then sleep. Where ranks share cores even a short spin takes
+ * the core from the rank that is waited for; where they do not, a yield
+ * returns at once. */
+#define YIELDS_BEFORE_SLEEP 20
 
 /* After a caller has given the ownership back the progress thread stays
  * parked for a while: the next blocking call then needs no thread switch. The
@@ -160,16 +158,10 @@ static void wake_owner(void)
 
 static void idle(unsigned quiet, bool (*wanted)(void *arg), void *arg)
 {
-    unsigned i;
-
-    if (quiet < POLLS_BEFORE_YIELD) {
-        for (i = 0; i < PAUSES_A_POLL; i++)
-            hce_arch_pause();
-    } else if (quiet < POLLS_BEFORE_SLEEP) {
+    if (quiet < YIELDS_BEFORE_SLEEP)
         sched_yield();
-    } else {
+    else
         owner_sleep(wanted, arg);
-    }
 }
 
 /* Caller holds engine.lock. */
@@ -354,7 +346,7 @@ static void thread_progress(void)
             quiet = 0;
         else
             idle(quiet++, thread_is_wanted, NULL);
-        if (quiet > POLLS_BEFORE_SLEEP)
+        if (quiet > YIELDS_BEFORE_SLEEP)
             atomic_fetch_add_explicit(&engine.wakes, 1, memory_order_relaxed);
     }
 }

@@ -60,21 +60,27 @@ void hce_queue_reap(hce_comm_h comm)
     }
 }
 
-static bool has_free_slot(void *arg)
+static uint64_t num_queued(const hce_queue_t *queue)
 {
-    hce_queue_t *queue = arg;
-
+    /* Acquire: the owner has finished with the slots; pairs with
+     * hce_queue_pop. */
     return queue->calls - atomic_load_explicit(&queue->done,
-                                               memory_order_acquire) <
-           HCE_QUEUE_DEPTH;
+                                               memory_order_acquire);
 }
 
+static bool is_half_free(void *arg)
+{
+    return num_queued(arg) <= HCE_QUEUE_DEPTH / 2;
+}
+
+/* Who finds the queue full waits for many slots, not for one: the ownership
+ * of the engine would change hands at each call. */
 hce_launch_t *hce_queue_acquire(hce_comm_h comm)
 {
     hce_queue_t *queue = &comm->queue;
 
-    if (!has_free_slot(queue))
-        hce_engine_wait(has_free_slot, queue);
+    if (num_queued(queue) == HCE_QUEUE_DEPTH)
+        hce_engine_wait(is_half_free, queue);
     hce_queue_reap(comm);
     return slot(queue, queue->calls);
 }

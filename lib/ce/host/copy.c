@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEN    (32 * HCE_KIB) /* goes to each destination in turn */
-#define LINES_LEN_MIN 512           /* shorter ones are all edges */
-#define PROBE_LEN    HCE_MIB
-#define PROBE_DSTS   3
-#define PROBE_ROUNDS 5
+#define BLOCK_LEN     (32 * HCE_KIB) /* goes to each destination in turn */
+#define LINES_LEN_MIN 512            /* shorter ones are all edges */
+#define PROBE_LEN     HCE_MIB
+#define PROBE_DSTS    3
+#define PROBE_ROUNDS  5
 
 /* Sanitizers see neither rep movsb nor non-temporal stores: there the
  * default is memcpy, so that they keep their eyes. */

@@ -18,8 +18,7 @@ static bool always_usable(void)
     return true;
 }
 
-static inline void store_pair(char *dst, uint8x16_t a, uint8x16_t b,
-                              bool past)
+static inline void store_pair(char *dst, uint8x16_t a, uint8x16_t b, bool past)
 {
     if (past)
         __asm__ volatile("stnp %q1, %q2, [%0]"
