@@ -103,6 +103,17 @@ hce_status_t hce_perf_job_barrier(hce_perf_job_t *job)
     return hce_perf_job_exchange(job, &mine, sizeof(mine), all);
 }
 
+bool hce_perf_job_is_first(const hce_perf_job_t *job, int rank)
+{
+    int r;
+
+    for (r = 0; r < rank; r++) {
+        if (strcmp(job->peers[r].host, job->peers[rank].host) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* Under a launcher the size is known only now: --nodes re-forms the job by
  * a split that changes nothing but the nodes. */
 static hce_status_t apply_nodes(hce_perf_job_t *job)

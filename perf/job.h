@@ -44,6 +44,9 @@ hce_status_t hce_perf_job_exchange(hce_perf_job_t *job, const void *mine,
                                    size_t len, void *all);
 hce_status_t hce_perf_job_barrier(hce_perf_job_t *job);
 
+/* Is rank the first of those on its host? */
+bool hce_perf_job_is_first(const hce_perf_job_t *job, int rank);
+
 /* Refuses what every rank finds out alike, so that nobody must be told: rank 0
  * reports it. Returns status. */
 hce_status_t hce_perf_job_refuse(hce_perf_job_t *job, hce_status_t status,

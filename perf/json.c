@@ -47,7 +47,7 @@ static json_t *pack_config(const hce_perf_opts_t *opts)
             types, json_string(hce_datatype_string(opts->types[t])));
     /* clang-format off */
     return json_pack(
-        "{s:I, s:I, s:I, s:i, s:b, s:i, s:i, s:i, s:i, s:o, s:s?, s:s, s:b, "
+        "{s:I, s:I, s:I, s:i, s:b, s:i, s:i, s:i, s:i, s:i, s:o, s:s?, s:s, s:b, "
         "s:s, s:i, s:I, s:i, s:s, s:i, s:b}",
         "min_bytes", (json_int_t)opts->min_bytes,
         "max_bytes", (json_int_t)opts->max_bytes,
@@ -55,6 +55,7 @@ static json_t *pack_config(const hce_perf_opts_t *opts)
         "step_factor", opts->step_factor,
         "per_rank", opts->per_rank,
         "iters", opts->iters,
+        "milliseconds", opts->milliseconds, /* 0: iters counts */
         "warmup_iters", opts->warmup,
         "check", opts->checks,
         "average", (int)opts->average,
@@ -83,12 +84,20 @@ static json_t *pack_rank(int rank, const hce_perf_peer_t *peer)
         "node", (int)peer->node);
 }
 
-/* wrong is null when nothing was checked. */
+/* Null for what was not measured, and for wrong when nothing was checked. */
 static json_t *pack_cell(const hce_perf_cell_t *cell, bool checked)
 {
+    if (!cell->is_measured)
+        return json_null();
     return json_pack(
-        "{s:f, s:f, s:f, s:o}",
+        "{s:I, s:f, s:o, s:f, s:I, s:I, s:f, s:f, s:o}",
+        "calls", (json_int_t)cell->calls,
         "time_us", cell->time_us,
+        "single_us", cell->single_us > 0 ? json_real(cell->single_us)
+                                         : json_null(),
+        "cpu_sec", cell->cpu_sec,
+        "net_received", (json_int_t)cell->net.received,
+        "net_sent", (json_int_t)cell->net.sent,
         "algbw_gbps", cell->algbw,
         "busbw_gbps", cell->busbw,
         "wrong", checked ? json_integer((json_int_t)cell->wrong)

@@ -16,6 +16,8 @@ perf_hce_perf_SOURCES = \
 	perf/json.h \
 	perf/launch.c \
 	perf/launch.h \
+	perf/measure.c \
+	perf/measure.h \
 	perf/opts.c \
 	perf/opts.h \
 	perf/opts_check.c \
@@ -36,7 +38,9 @@ perf_hce_perf_SOURCES = \
 	perf/stats.c \
 	perf/stats.h \
 	perf/table.c \
-	perf/table.h
+	perf/table.h \
+	perf/timed.c \
+	perf/timed.h
 perf_hce_perf_LDADD = libhcecore.la
 
 # Several hosts on one machine; run from the source tree.

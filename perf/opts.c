@@ -40,6 +40,9 @@ enum {
     KEY_BUFFERS,
     KEY_OFFSET,
     KEY_BLOCKING,
+    KEY_MILLISECONDS,
+    KEY_SINGLE,
+    KEY_OUT_OF_PLACE,
     KEY_CHECK_STATS,
     KEY_JSON,
     KEY_PLOT,
@@ -94,6 +97,13 @@ static const struct argp_option options[] = {
      "accepted for compatibility: sum, prod, min, max, avg or all", 0},
     {"root", 'r', "RANK", 0, "accepted for compatibility", 0},
     {"blocking", KEY_BLOCKING, NULL, 0, "calls return when they are done", 0},
+    {"milliseconds", KEY_MILLISECONDS, "N", 0,
+     "as many timed calls as take about so long, instead of -n", 0},
+    {"single", KEY_SINGLE, NULL, 0,
+     "also time calls one by one, a barrier before each: the median of the "
+     "slowest rank's times, in --json only",
+     0},
+    {"out-of-place", KEY_OUT_OF_PLACE, NULL, 0, "measure nothing in place", 0},
 
     {NULL, 0, NULL, 0,
      "Ranks (else those of mpirun, srun or torchrun; else one a core, 2 to "
@@ -190,6 +200,9 @@ static const field_t fields[] = {
     {'o', FIELD_NAME, AT(op), 0, 0, op_names, 0, 0},
     {'r', FIELD_INT, AT(root), -1, MAX_RANKS - 1, NULL, 0, 0},
     {KEY_BLOCKING, FIELD_FLAG, AT(blocking), 0, 0, NULL, 0, 0},
+    {KEY_MILLISECONDS, FIELD_INT, AT(milliseconds), 1, 3600000, NULL, 0, 0},
+    {KEY_SINGLE, FIELD_FLAG, AT(single), 0, 0, NULL, 0, 0},
+    {KEY_OUT_OF_PLACE, FIELD_FLAG, AT(out_of_place), 0, 0, NULL, 0, 0},
     {KEY_RANKS, FIELD_INT, AT(ranks), 1, MAX_RANKS, NULL, 0, 0},
     {KEY_THREADS, FIELD_FLAG, AT(threads), 0, 0, NULL, 0, 0},
     {KEY_NODES, FIELD_TEXT, AT(nodes), 0, 0, NULL, 0, 0},

@@ -55,6 +55,9 @@ typedef struct hce_perf_opts {
     int step_factor; /* 1 is off: step_bytes counts */
     bool per_rank;   /* sizes are bytes a rank, not of the output */
     int iters, warmup, checks;
+    int milliseconds;  /* as many calls as take so long; 0: iters */
+    bool single;       /* also time calls one by one */
+    bool out_of_place; /* only */
     hce_perf_average_t average;
     const char *op; /* accepted and checked, of no effect here */
     int root;       /* likewise; -1 is all */

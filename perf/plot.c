@@ -152,7 +152,7 @@ static const char settings[] = "set xlabel 'size of the output'\n"
 static void print_script(FILE *script, hce_perf_job_t *job)
 {
     const hce_perf_opts_t *opts = job->opts;
-    int t;
+    int t, p, num = hce_perf_results_places(opts) * opts->num_types;
 
     fprintf(script, "set terminal %s\nset output ", find_terminal(opts->plot));
     print_quoted(script, opts->plot);
@@ -160,13 +160,14 @@ static void print_script(FILE *script, hce_perf_job_t *job)
             opts->coll, job->attr.size, job->attr.num_nodes,
             job->attr.transport);
     fputs(settings, script);
-    for (t = 0; t < opts->num_types; t++)
-        fprintf(script,
-                "$t%d using 1:2 with linespoints title '%s, out of place', "
-                "\\\n$t%d using 1:3 with linespoints title '%s, in place'%s\n",
-                t, hce_datatype_string(opts->types[t]), t,
-                hce_datatype_string(opts->types[t]),
-                t + 1 < opts->num_types ? ", \\" : "");
+    for (t = 0; t < opts->num_types; t++) {
+        for (p = 0; p < hce_perf_results_places(opts); p++)
+            fprintf(script,
+                    "$t%d using 1:%d with linespoints title '%s, %s'%s\n", t,
+                    p + 2, hce_datatype_string(opts->types[t]),
+                    p == HCE_PERF_OUT_OF_PLACE ? "out of place" : "in place",
+                    --num > 0 ? ", \\" : "");
+    }
 }
 
 hce_status_t hce_perf_plot_write(hce_perf_job_t *job,

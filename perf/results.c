@@ -10,19 +10,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+int hce_perf_results_places(const hce_perf_opts_t *opts)
+{
+    return opts->out_of_place ? HCE_PERF_OUT_OF_PLACE + 1 : HCE_PERF_PLACES;
+}
+
 double hce_perf_results_busbw(const hce_perf_results_t *results)
 {
+    size_t i, num = 0;
     double sum = 0;
-    size_t i;
     int p;
 
-    if (results->num_rows == 0)
-        return 0;
     for (i = 0; i < results->num_rows; i++) {
-        for (p = 0; p < HCE_PERF_PLACES; p++)
+        for (p = 0; p < HCE_PERF_PLACES; p++) {
             sum += results->rows[i].cells[p].busbw;
+            num += results->rows[i].cells[p].is_measured;
+        }
     }
-    return sum / (double)(results->num_rows * HCE_PERF_PLACES);
+    return num > 0 ? sum / (double)num : 0;
 }
 
 bool hce_perf_results_verdict(const hce_perf_results_t *results,

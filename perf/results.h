@@ -7,11 +7,17 @@
 #ifndef HCE_PERF_RESULTS_H
 #define HCE_PERF_RESULTS_H
 
+#include "measure.h"
 #include "opts.h"
 
 #include <stddef.h>
 
 typedef struct hce_perf_cell {
+    bool is_measured;
+    uint64_t calls;      /* timed */
+    double single_us;    /* of a call on its own; 0: not measured */
+    double cpu_sec;      /* of all ranks, during the timed calls */
+    hce_perf_net_t net;  /* of all hosts, likewise */
     double time_us;      /* of one call */
     double algbw, busbw; /* 10^9 bytes/s */
     uint64_t wrong;      /* elements, of all ranks */
@@ -39,6 +45,9 @@ typedef struct hce_perf_results {
     uint64_t checked;     /* elements compared, of all ranks */
     uint64_t stats_wrong; /* bursts whose counts were not those planned */
 } hce_perf_results_t;
+
+/* How many places are measured, the first ones. */
+int hce_perf_results_places(const hce_perf_opts_t *opts);
 
 /* Mean of all cells' bus bandwidth; 0 without any. */
 double hce_perf_results_busbw(const hce_perf_results_t *results);

@@ -12,6 +12,7 @@
 #include "burst.h"
 #include "series.h"
 #include "table.h"
+#include "timed.h"
 #include "util/math.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ typedef struct run {
 
 /* Fixed layout: exchanged between ranks. */
 typedef struct outcome {
-    double sec;
+    hce_perf_timed_t timed;
     hce_perf_tally_t tally;
 } outcome_t;
 
@@ -63,7 +64,7 @@ static hce_status_t measure_timed(run_t *run, hce_perf_burst_t *burst,
     const hce_perf_opts_t *opts = run->job->opts;
     hce_status_t status;
     double unused;
-    int used;
+    int used, num;
 
     if (opts->warmup > 0) {
         renew(run, burst, opts->warmup);
@@ -72,11 +73,15 @@ static hce_status_t measure_timed(run_t *run, hce_perf_burst_t *burst,
         if (status != HCE_OK)
             return status;
     }
-    used = renew(run, burst, opts->iters);
-    status = hce_perf_job_barrier(run->job);
+    status = hce_perf_timed_choose(burst, &mine->tally, &num);
+    if (status != HCE_OK)
+        return status;
+    used = renew(run, burst, num);
+    if (opts->single)
+        status = hce_perf_timed_single(burst, num, &mine->tally,
+                                       &mine->timed.single_sec);
     if (status == HCE_OK)
-        status =
-            hce_perf_burst_run(burst, opts->iters, &mine->sec, &mine->tally);
+        status = hce_perf_timed_queued(burst, num, &mine->tally, &mine->timed);
     if (status == HCE_OK && opts->checks > 0)
         hce_perf_burst_check(burst, used, &mine->tally);
     return status;
@@ -102,17 +107,17 @@ static hce_status_t measure_checked(run_t *run, hce_perf_burst_t *burst,
 static double average_sec(const outcome_t *all, int size,
                           hce_perf_average_t average)
 {
-    double sum = 0, least = all[0].sec, most = all[0].sec;
+    double sum = 0, least = all[0].timed.sec, most = all[0].timed.sec;
     int r;
 
     for (r = 0; r < size; r++) {
-        sum += all[r].sec;
-        least = hce_min(least, all[r].sec);
-        most = hce_max(most, all[r].sec);
+        sum += all[r].timed.sec;
+        least = hce_min(least, all[r].timed.sec);
+        most = hce_max(most, all[r].timed.sec);
     }
     switch (average) {
     case HCE_PERF_AVERAGE_RANK0:
-        return all[0].sec;
+        return all[0].timed.sec;
     case HCE_PERF_AVERAGE_MIN:
         return least;
     case HCE_PERF_AVERAGE_MAX:
@@ -129,15 +134,24 @@ static void fill_cell(run_t *run, const outcome_t *all, hce_perf_row_t *row,
 {
     const hce_perf_opts_t *opts = run->job->opts;
     int size = run->job->attr.size, r;
-    double sec = average_sec(all, size, opts->average) / opts->iters;
+    double sec =
+        average_sec(all, size, opts->average) / (double)all[0].timed.calls;
 
     memset(cell, 0, sizeof(*cell));
+    cell->is_measured = true;
+    cell->calls = all[0].timed.calls;
+    cell->single_us = all[0].timed.single_sec * 1e6;
     cell->time_us = sec * 1e6;
     if (sec > 0)
         cell->algbw = (double)row->size * opts->num_comms / sec / 1e9;
     cell->busbw = cell->algbw * (size - 1) / size;
     for (r = 0; r < size; r++) {
         cell->wrong += all[r].tally.wrong;
+        cell->cpu_sec += all[r].timed.cpu_sec;
+        if (hce_perf_job_is_first(run->job, r)) {
+            cell->net.received += all[r].timed.net.received;
+            cell->net.sent += all[r].timed.net.sent;
+        }
         run->results->checked += all[r].tally.checked;
         run->results->stats_wrong += all[r].tally.stats_wrong;
     }
@@ -178,7 +192,9 @@ static void show_progress(const run_t *run, const hce_perf_row_t *row)
         return;
     snprintf(what, sizeof(what), "%s, %llu bytes",
              hce_datatype_string(row->type), (unsigned long long)row->size);
-    hce_perf_progress(run->done, run->results->max_rows * HCE_PERF_PLACES,
+    hce_perf_progress(run->done,
+                      run->results->max_rows *
+                          (size_t)hce_perf_results_places(run->job->opts),
                       what);
 }
 
@@ -193,7 +209,7 @@ static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
                               row->type, &job->opts->call, &row->explain);
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "hce_comm_explain");
-    for (p = 0; p < HCE_PERF_PLACES; p++) {
+    for (p = 0; p < hce_perf_results_places(job->opts); p++) {
         show_progress(run, row);
         status = measure_cell(run, row, (hce_perf_place_t)p);
         if (status != HCE_OK)

@@ -84,6 +84,10 @@ static void print_cell(const hce_perf_cell_t *cell, bool checked)
 {
     int digits = cell->time_us >= 10000 ? 0 : cell->time_us >= 100 ? 1 : 2;
 
+    if (!cell->is_measured) {
+        printf("  %7s  %6s  %6s  %5s", "N/A", "N/A", "N/A", "N/A");
+        return;
+    }
     printf("  %7.*f  %6.2f  %6.2f", digits, cell->time_us, cell->algbw,
            cell->busbw);
     if (checked)

@@ -44,6 +44,15 @@ if grep -q '^#define HCE_HAVE_JANSSON 1' "$builddir/config.h"; then
     done
     [ "$(grep -c '"in_place"' "$file")" -eq 3 ] || fail "JSON has not 3 rows"
     ! grep -q xyzzy "$file" || fail "JSON has the environment in it"
+    good 0 4 "${job[@]}" --single --milliseconds 20 --out-of-place \
+        --json "$file"
+    [ "$(grep -c '"in_place": null' "$file")" -eq 3 ] ||
+        fail "something was measured in place"
+    [ "$(grep -cE '"single_us": [0-9]*[1-9]' "$file")" -eq 3 ] ||
+        fail "no times of single calls"
+    [ "$(grep -cE '"cpu_sec": [0-9]' "$file")" -eq 3 ] || fail "no CPU time"
+    [ "$(grep -cE '"calls": ([5-9]|[1-9][0-9]+),' "$file")" -eq 3 ] ||
+        fail "too few calls"
     if command -v python3 >/dev/null; then
         python3 -m json.tool "$file" >/dev/null || fail "JSON is malformed"
     fi

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CMOCKA
 perf_tests = \
+	tests/unit/perf_measure \
 	tests/unit/perf_pattern \
 	tests/unit/perf_series \
 	tests/unit/perf_stats
 check_PROGRAMS += $(perf_tests)
 TESTS += $(perf_tests)
 perf_ldadd = libhcecore.la $(CMOCKA_LIBS)
+tests_unit_perf_measure_SOURCES = tests/unit/perf_measure.c perf/measure.c
+tests_unit_perf_measure_LDADD = $(perf_ldadd)
 tests_unit_perf_pattern_SOURCES = tests/unit/perf_pattern.c perf/pattern.c
 tests_unit_perf_pattern_LDADD = $(perf_ldadd)
 tests_unit_perf_series_SOURCES = tests/unit/perf_series.c perf/series.c
