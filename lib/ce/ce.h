@@ -52,6 +52,7 @@ typedef struct hce_ce_target {
     hce_ce_how_t how;
 } hce_ce_target_t;
 
+/* A place in a peer's buffer, to write to or to read from. */
 typedef struct hce_ce_dst {
     const hce_ce_target_t *target;
     uint64_t offset;
@@ -82,6 +83,16 @@ void *hce_ce_board(hce_ce_t *ce, int lrank);
  * is room). Else an error that has been logged; *bad_lrank_p is the peer. */
 hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
                          int *bad_lrank_p);
+
+/* len bytes of a node peer's buffer, at offset: *at_p is where they are, in
+ * its memory if that is mapped, else in into, which has room for them. The
+ * peer must have said by a counter that they are there. Errors are logged;
+ * HCE_ERR_UNSUPPORTED where memory of the peer is only reached by a staging
+ * ring, see hce_ce_can_read. */
+hce_status_t hce_ce_read(hce_ce_t *ce, const hce_ce_dst_t *src, size_t len,
+                         void *into, const void **at_p);
+/* Can all memory of this rank's node peers be read? */
+bool hce_ce_can_read(const hce_ce_t *ce);
 
 /* Is an operation that reads and writes footprint bytes on this node, all
  * ranks together, better copied past the caches (HCE_NT_THRESHOLD)? */

@@ -14,15 +14,15 @@
 #include "core/dispatch.h"
 #include "util/log.h"
 
-/* The window's registration, or one for this call. */
+/* The window's registration, or one for this call, if puts need it. */
 static hce_status_t prepare_buf(hce_comm_h comm, const void *addr, size_t len,
-                                hce_launch_buf_t *buf)
+                                bool is_put, hce_launch_buf_t *buf)
 {
     hce_window_h win = hce_window_find(comm, addr, len);
     hce_status_t status;
 
     *buf = (hce_launch_buf_t){.addr = (char *)addr, .len = len};
-    if (comm->proxy == NULL || len == 0)
+    if (comm->proxy == NULL || len == 0 || !is_put)
         return HCE_OK;
     if (win != NULL && win->mem != NULL) {
         buf->mem = win->mem;
@@ -52,6 +52,8 @@ static void describe_entry(hce_comm_h comm, hce_launch_t *launch,
     entry->call.contexts = params->contexts;
     memcpy(entry->call.path, launch->plan->path,
            strnlen(launch->plan->path, sizeof(entry->call.path)));
+    hce_ce_describe(comm->ce, launch->send.addr, launch->send.len,
+                    &entry->send);
     hce_ce_describe(comm->ce, launch->recv.addr, launch->recv.len,
                     &entry->recv);
     if (launch->recv.mem == NULL)
@@ -86,6 +88,7 @@ static hce_status_t make_launch(hce_comm_h comm, const hce_group_job_t *job,
     const char *own = (const char *)job->allgather.recv +
                       (size_t)comm->rank * len;
     hce_status_t status;
+    uint32_t net_bufs;
 
     status = hce_plans_get(comm, HCE_COLL_ALLGATHER, len,
                            job->allgather.send == own,
@@ -94,11 +97,14 @@ static hce_status_t make_launch(hce_comm_h comm, const hce_group_job_t *job,
     if (status != HCE_OK)
         return status;
     launch->plan = launch->item->plan;
-    status = prepare_buf(comm, job->allgather.send, len, &launch->send);
+    net_bufs = launch->plan->net_bufs;
+    status = prepare_buf(comm, job->allgather.send, len,
+                         net_bufs >> HCE_BUF_SEND & 1, &launch->send);
     if (status != HCE_OK)
         goto err_plan;
     status = prepare_buf(comm, job->allgather.recv,
-                         len * (size_t)hce_comm_size(comm), &launch->recv);
+                         len * (size_t)hce_comm_size(comm),
+                         net_bufs >> HCE_BUF_RECV & 1, &launch->recv);
     if (status != HCE_OK)
         goto err_send;
     describe_launch(comm, launch, job);

@@ -337,6 +337,7 @@ hce_status_t hce_comm_destroy(hce_comm_h comm)
     is_well = hce_fault_status(&comm->fault) == HCE_OK;
     if (is_well)
         flush(comm);
+    hce_scratch_settle(comm);
     hce_boot_goodbye(comm->boot, is_well && !has_sibling(comm) ? GOODBYE_NS
                                                                : 0);
     hce_engine_remove(&comm->pollable);

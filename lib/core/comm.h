@@ -16,6 +16,7 @@
 #include "core/launch.h"
 #include "core/plans.h"
 #include "core/run.h"
+#include "core/scratch.h"
 #include "core/stats.h"
 #include "core/stream.h"
 #include "core/window.h"
@@ -48,6 +49,8 @@ struct hce_comm {
     hce_boot_t *boot;
     hce_ce_t *ce;
     hce_proxy_t *proxy; /* NULL on one node */
+    hce_scratch_t scratch;
+    hce_plan_limits_t limits; /* of what plans may use here */
     int fds[HCE_TRANSPORT_MAX_FDS + 1];
     int num_fds;
     struct hce_stream stream; /* what NULL means */

@@ -127,6 +127,7 @@ static hce_status_t open_stats(hce_comm_h comm)
 
 void hce_comm_close(hce_comm_h comm)
 {
+    hce_scratch_close(comm);
     if (comm->proxy != NULL)
         hce_proxy_close(comm->proxy, 0);
     hce_run_cleanup(comm);
@@ -177,6 +178,8 @@ static hce_status_t open_parts(hce_comm_h comm,
     status = open_ce(comm, deadline);
     if (status == HCE_OK)
         status = open_proxy(comm, deadline);
+    if (status == HCE_OK)
+        status = hce_scratch_open(comm, deadline);
     if (status == HCE_OK)
         status = open_stats(comm);
     if (status == HCE_OK)

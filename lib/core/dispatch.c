@@ -118,6 +118,7 @@ void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
 {
     hce_plan_params_t plan_params = {
         .layout = comm->layout,
+        .limits = comm->limits,
         .len = len,
         .width = choice->width,
         .coll = coll,
@@ -149,7 +150,12 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
 {
     hce_call_params_t none = {0};
     hce_plan_params_t plan_params = {
-        .layout = comm->layout, .len = len, .coll = coll, .rank = comm->rank};
+        .layout = comm->layout,
+        .limits = comm->limits,
+        .len = len,
+        .coll = coll,
+        .rank = comm->rank,
+    };
     hce_dispatch_choice_t choice = {0};
     const char *path = hce_core_values.ag_path, *origin = "HCE_AG_PATH";
     hce_status_t status;

@@ -12,11 +12,12 @@
 #include <assert.h>
 #include <hce/hce.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "ce/ce.h"
 #include "rma_proxy/transport.h"
 
-#define HCE_ENTRY_VERSION 1
+#define HCE_ENTRY_VERSION 2
 
 /* What must be the same on all ranks of a call. */
 typedef struct hce_entry_call {
@@ -35,13 +36,19 @@ typedef struct hce_entry {
     uint32_t version; /* HCE_ENTRY_VERSION */
     uint32_t key_len; /* bytes used of key */
     hce_entry_call_t call;
+    hce_ce_buf_t send; /* zeros here and below, if no one else needs them */
     hce_ce_buf_t recv;
-    uint8_t key[HCE_TRANSPORT_MAX_KEY];
+    uint8_t key[HCE_TRANSPORT_MAX_KEY]; /* of recv */
 } hce_entry_t;
 
+/* What a parcel brings of it: up to and with call. */
+#define HCE_ENTRY_CALL_SIZE offsetof(hce_entry_t, send)
+
 static_assert(sizeof(hce_entry_call_t) == 56, "wire format");
-static_assert(sizeof(hce_entry_t) == 248, "wire format");
-static_assert(2 * sizeof(hce_entry_t) <= HCE_CE_BOARD_SIZE, "board");
+static_assert(sizeof(hce_entry_t) == 272, "wire format");
+/* The board's last word is that of hce_scratch_complete. */
+static_assert(2 * sizeof(hce_entry_t) <= HCE_CE_BOARD_SIZE - sizeof(uint64_t),
+              "board");
 static_assert(sizeof(hce_entry_t) <= HCE_TRANSPORT_MAX_MESSAGE, "mail");
 
 /* "allgather call 17 (4096 bytes of float a rank, direct, ...)" */

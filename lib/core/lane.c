@@ -6,11 +6,7 @@
  */
 #include "config.h"
 
-#include <assert.h>
-
 #include "core/comm.h"
-#include "util/log.h"
-#include "util/math.h"
 
 /* Most quanta copied in one turn, so that the network is not kept waiting. */
 #define COPIES_A_TURN 4
@@ -30,100 +26,6 @@ static bool are_waits_met(hce_comm_h comm, const hce_plan_t *plan,
         if (!hce_run_is_met(comm, &plan->waits[op->wait + i]))
             return false;
     return true;
-}
-
-/* Memory of my own, which is what ops read. */
-static const char *source(hce_comm_h comm, const hce_plan_ref_t *ref)
-{
-    const hce_launch_t *launch = comm->run.launch;
-
-    assert(ref->rank == comm->rank);
-    return (ref->buf == HCE_BUF_SEND ? launch->send.addr
-                                     : launch->recv.addr) +
-           ref->offset;
-}
-
-static void start_put(hce_comm_h comm, const hce_plan_op_t *op,
-                      const hce_plan_lane_t *lane, hce_run_lane_t *state)
-{
-    const hce_launch_t *launch = comm->run.launch;
-    const hce_plan_ref_t *src = &launch->plan->refs[op->ref];
-    const hce_plan_ref_t *dst = src + 1;
-    const hce_run_peer_t *peer = &comm->run.peers[dst->rank];
-    hce_proxy_put_t *put = &state->put;
-
-    put->src = source(comm, src);
-    put->mem = src->buf == HCE_BUF_SEND ? launch->send.mem : launch->recv.mem;
-    put->len = op->len;
-    put->remote_addr = peer->addr + dst->offset;
-    put->key = peer->key;
-    put->peer = dst->rank;
-    put->context = lane->context;
-    put->posted = 0;
-    if (op->len > 0) /* else it is a signal, as plans count it */
-        hce_stats_count_put(&comm->stats, dst->rank, lane->context, op->len);
-}
-
-/* HCE_OK: the data are on their way, in order before a signal to the peer. */
-static hce_status_t step_put(hce_comm_h comm, hce_run_lane_t *state)
-{
-    hce_status_t status = hce_proxy_put(comm->proxy, &state->put);
-
-    if (status < 0)
-        hce_fault_on_transport(comm, state->put.peer, status,
-                               "a put was refused");
-    return status;
-}
-
-static void start_copy(hce_comm_h comm, const hce_plan_op_t *op,
-                       hce_run_lane_t *state)
-{
-    const hce_plan_ref_t *dst =
-        &comm->run.launch->plan->refs[op->ref + op->num_src];
-    unsigned i;
-
-    state->copied = 0;
-    for (i = 0; i < op->num_dst && op->len > 0; i++)
-        hce_stats_count_copy(&comm->stats, dst[i].rank, op->len);
-}
-
-/* One quantum of a copy. */
-static hce_status_t step_copy(hce_comm_h comm, const hce_plan_op_t *op,
-                              hce_run_lane_t *state)
-{
-    const hce_plan_ref_t *src = &comm->run.launch->plan->refs[op->ref];
-    const hce_plan_ref_t *dst = src + op->num_src;
-    hce_ce_dst_t dsts[HCE_RUN_MAX_DSTS];
-    hce_ce_copy_t copy = {
-        .src = source(comm, src) + state->copied,
-        .len = hce_min(op->len - state->copied, HCE_CE_QUANTUM),
-        .dsts = dsts,
-        .num_dsts = op->num_dst,
-        .streaming = comm->run.is_streaming,
-    };
-    hce_status_t status;
-    int bad_lrank = 0;
-    unsigned i;
-
-    if (copy.len == 0)
-        return HCE_OK;
-    for (i = 0; i < op->num_dst; i++) {
-        dsts[i].target = &comm->run.peers[dst[i].rank].target;
-        dsts[i].offset = dst[i].offset + state->copied;
-    }
-    status = hce_ce_copy(comm->ce, &copy, &bad_lrank);
-    if (status == HCE_ERR_NO_RESOURCE)
-        return status;
-    if (status != HCE_OK) {
-        hce_fault_on_transport(
-            comm,
-            hce_layout_rank(comm->layout, comm->layout->node[comm->rank],
-                            bad_lrank),
-            status, "a copy into its memory failed");
-        return status;
-    }
-    state->copied += copy.len;
-    return state->copied == op->len ? HCE_OK : HCE_INPROGRESS;
 }
 
 static hce_status_t post_remote(hce_comm_h comm, const hce_plan_op_t *op,
@@ -169,32 +71,13 @@ static hce_status_t make_post(hce_comm_h comm, const hce_plan_op_t *op,
                        value);
 }
 
-/* HCE_OK: the op has moved its data. */
-static hce_status_t move_data(hce_comm_h comm, const hce_plan_op_t *op,
-                              hce_run_lane_t *state)
-{
-    switch (op->kind) {
-    case HCE_OP_PUT:
-        return step_put(comm, state);
-    case HCE_OP_COPY:
-        return step_copy(comm, op, state);
-    case HCE_OP_SIGNAL:
-        return HCE_OK;
-    default: /* no builder makes others yet; the dispatcher cannot choose it */
-        return HCE_ERR_INTERNAL;
-    }
-}
-
 static void start_op(hce_comm_h comm, const hce_plan_op_t *op,
-                     const hce_plan_lane_t *lane, hce_run_lane_t *state)
+                     hce_run_lane_t *state)
 {
     state->is_started = true;
     state->is_moved = false;
     state->posted = 0;
-    if (op->kind == HCE_OP_PUT)
-        start_put(comm, op, lane, state);
-    else if (op->kind == HCE_OP_COPY)
-        start_copy(comm, op, state);
+    hce_run_move_start(comm, op, state);
 }
 
 /* One step of the head of a lane: true if something moved. */
@@ -210,11 +93,11 @@ static bool step_lane(hce_comm_h comm, uint32_t index)
     if (!state->is_started) {
         if (!are_waits_met(comm, plan, op))
             return false;
-        start_op(comm, op, lane, state);
+        start_op(comm, op, state);
         before = 0;
     }
     if (!state->is_moved) {
-        status = move_data(comm, op, state);
+        status = hce_run_move(comm, op, state);
         if (status != HCE_OK)
             return op->kind == HCE_OP_COPY ? status == HCE_INPROGRESS
                                            : state->put.posted > before;

@@ -31,6 +31,10 @@ libhcecore_la_SOURCES += \
 	lib/core/pollable.h \
 	lib/core/run.c \
 	lib/core/run.h \
+	lib/core/move.c \
+	lib/core/place.c \
+	lib/core/scratch.c \
+	lib/core/scratch.h \
 	lib/core/settings.c \
 	lib/core/settings.h \
 	lib/core/stall.c \

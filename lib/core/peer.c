@@ -12,19 +12,24 @@
 #include "core/comm.h"
 #include "util/log.h"
 
-/* My own RECV is a destination of copies like the peers'. */
-static void reach_self(hce_comm_h comm)
+static hce_ce_target_t own_target(hce_comm_h comm, const hce_launch_buf_t *buf)
 {
-    hce_launch_t *launch = comm->run.launch;
-    hce_run_peer_t *self = &comm->run.peers[comm->rank];
-
-    self->is_ready = true;
-    self->target = (hce_ce_target_t){
-        .local = launch->recv.addr,
-        .len = launch->recv.len,
+    return (hce_ce_target_t){
+        .local = buf->addr,
+        .len = buf->len,
         .lrank = comm->layout->lrank[comm->rank],
         .how = HCE_CE_MAP,
     };
+}
+
+/* My own buffers are reached like the peers'. */
+static void reach_self(hce_comm_h comm)
+{
+    hce_run_peer_t *self = &comm->run.peers[comm->rank];
+
+    self->is_ready = true;
+    self->send = own_target(comm, &comm->run.launch->send);
+    self->recv = own_target(comm, &comm->run.launch->recv);
 }
 
 void hce_run_peers_start(hce_comm_h comm)
@@ -39,8 +44,11 @@ void hce_run_peers_start(hce_comm_h comm)
         if (plan->in[i].slot != HCE_SLOT_READY)
             continue;
         run->peers[plan->in[i].rank].is_ready = false;
+        run->peers[plan->in[i].rank].touches = 0;
         run->num_unready++;
     }
+    for (i = 0; i < plan->num_touches; i++)
+        run->peers[plan->touches[i].rank].touches = plan->touches[i].bufs;
     reach_self(comm);
     if (hce_ce_allow(comm->ce, launch->recv.addr, launch->recv.len) != HCE_OK)
         hce_fault_raise(comm, HCE_ERR_NO_MEMORY, comm->rank,
@@ -78,18 +86,29 @@ static hce_status_t open_key(hce_comm_h comm, int rank,
     return HCE_OK;
 }
 
+/* The buffers of the call that my ops access. */
 static hce_status_t reach(hce_comm_h comm, int rank, const hce_entry_t *entry)
 {
+    const hce_launch_t *launch = comm->run.launch;
     hce_run_peer_t *peer = &comm->run.peers[rank];
+    int lrank = comm->layout->lrank[rank];
+    bool sends = peer->touches >> HCE_BUF_SEND & 1;
+    bool recvs = peer->touches >> HCE_BUF_RECV & 1;
+    hce_status_t status = HCE_OK;
 
-    if (entry->recv.len != comm->run.launch->recv.len)
+    if ((sends && entry->send.len != launch->send.len) ||
+        (recvs && entry->recv.len != launch->recv.len))
         return HCE_ERR_INVALID_ARG;
-    if (hce_layout_same_node(comm->layout, comm->rank, rank))
-        return hce_ce_reach(comm->ce, comm->layout->lrank[rank],
-                            &entry->recv, &peer->target);
+    if (hce_layout_same_node(comm->layout, comm->rank, rank)) {
+        if (sends)
+            status = hce_ce_reach(comm->ce, lrank, &entry->send, &peer->send);
+        if (recvs && status == HCE_OK)
+            status = hce_ce_reach(comm->ce, lrank, &entry->recv, &peer->recv);
+        return status;
+    }
     peer->addr = entry->recv.addr;
     /* Nothing is put, so that nothing was registered. */
-    if (entry->recv.len == 0)
+    if (!recvs || entry->recv.len == 0)
         return HCE_OK;
     return open_key(comm, rank, entry);
 }

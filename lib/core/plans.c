@@ -95,6 +95,7 @@ static hce_status_t verify(const hce_plan_builder_t *builder,
 /* Those that the plan puts to or tells of its entry, on first need. */
 static hce_status_t connect_peers(hce_comm_h comm, const hce_plan_t *plan)
 {
+    const uint32_t scratch = 1u << HCE_BUF_SCRATCH | 1u << HCE_BUF_STAGE;
     hce_status_t status = HCE_OK;
     int peer = -1;
     uint32_t i;
@@ -106,6 +107,12 @@ static hce_status_t connect_peers(hce_comm_h comm, const hce_plan_t *plan)
         peer = plan->out[i].rank;
         if (!hce_layout_same_node(comm->layout, comm->rank, peer))
             status = hce_proxy_connect(comm->proxy, peer);
+    }
+    for (i = 0; i < plan->num_touches && status == HCE_OK; i++) {
+        peer = plan->touches[i].rank;
+        if ((plan->touches[i].bufs & scratch) != 0 &&
+            !hce_layout_same_node(comm->layout, comm->rank, peer))
+            status = hce_scratch_connect(comm, peer);
     }
     if (status == HCE_OK)
         status = hce_comm_watch(comm);
@@ -171,6 +178,7 @@ hce_status_t hce_plans_get(hce_comm_h comm, hce_coll_t coll, uint64_t len,
 {
     hce_plan_params_t params = {
         .layout = comm->layout,
+        .limits = comm->limits,
         .len = len,
         .width = choice->width,
         .coll = coll,

@@ -43,8 +43,9 @@ hce_status_t hce_run_init(hce_comm_h comm)
     run->in_base = calloc(counters, sizeof(*run->in_base));
     run->out_base = calloc(counters, sizeof(*run->out_base));
     run->peers = calloc((size_t)hce_comm_size(comm), sizeof(*run->peers));
+    run->bounce = malloc(HCE_CE_QUANTUM);
     if (run->in_base == NULL || run->out_base == NULL ||
-        run->peers == NULL) {
+        run->peers == NULL || run->bounce == NULL) {
         hce_log(ERROR, CORE, "no memory for %u counters", counters);
         hce_run_cleanup(comm);
         return HCE_ERR_NO_MEMORY;
@@ -59,6 +60,7 @@ void hce_run_cleanup(hce_comm_h comm)
     free(run->in_base);
     free(run->out_base);
     free(run->peers);
+    free(run->bounce);
     free(run->lanes);
     free(run->active);
     memset(run, 0, sizeof(*run));
@@ -127,6 +129,8 @@ static void start(hce_comm_h comm, hce_launch_t *launch)
     }
     run->first_copy = 0;
     run->done_wait = 0;
+    if (plan->scratch_len > 0 || plan->stage_len > 0)
+        run->slot = comm->scratch.launches++;
     run->is_streaming = hce_ce_streams(footprint(comm, plan));
     hce_run_peers_start(comm);
     hce_run_stall_start(comm);
@@ -174,6 +178,7 @@ static void end(hce_comm_h comm)
     hce_launch_t *launch = comm->run.launch;
 
     hce_run_peers_end(comm);
+    hce_scratch_complete(comm, launch->entry.call.number);
     add_rises(comm, launch->plan);
     comm->run.launch = NULL;
     set_state(comm, HCE_RUN_IDLE);

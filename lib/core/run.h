@@ -46,7 +46,9 @@ typedef struct hce_run_key {
 /* A peer as the running launch sees it. */
 typedef struct hce_run_peer {
     bool is_ready;          /* entered this launch, same call */
-    hce_ce_target_t target; /* its RECV, on my node */
+    uint32_t touches;       /* buffers of it that my plan accesses */
+    hce_ce_target_t send;   /* its SEND, on my node */
+    hce_ce_target_t recv;   /* its RECV, on my node */
     uint64_t addr;          /* its RECV, on another node */
     hce_transport_key_t *key;
     bool is_own_key; /* opened for this launch only */
@@ -68,6 +70,8 @@ typedef struct hce_run {
     uint32_t first_copy;  /* turn of the copy lanes */
     uint32_t num_unready; /* peers of the plan that have not entered */
     uint32_t done_wait;   /* completion waits that are met */
+    uint64_t slot; /* of scratch memory, before mod depth */
+    char *bounce;  /* HCE_CE_QUANTUM bytes read from a peer, not mapped */
     bool is_streaming;
     bool is_blamed; /* the hub was asked who is stuck */
     uint64_t failed_ns; /* when an error stopped it, 0: no error */
@@ -97,6 +101,23 @@ bool hce_run_is_met(hce_comm_h comm, const hce_plan_wait_t *wait);
 void hce_run_peers_start(hce_comm_h comm);
 bool hce_run_peers_progress(hce_comm_h comm);
 void hce_run_peers_end(hce_comm_h comm);
+
+/* Where a ref of the running launch is (place.c). Mine: its address and
+ * registration. Of a node peer, or mine: as the copy engine reaches it. On
+ * another node: address there and key. */
+char *hce_run_place(hce_comm_h comm, const hce_plan_ref_t *ref);
+hce_proxy_mem_t *hce_run_place_mem(hce_comm_h comm,
+                                   const hce_plan_ref_t *ref);
+hce_ce_dst_t hce_run_place_node(hce_comm_h comm, const hce_plan_ref_t *ref);
+uint64_t hce_run_place_remote(hce_comm_h comm, const hce_plan_ref_t *ref,
+                              hce_transport_key_t **key_p);
+
+/* Data of an op (move.c). HCE_OK: all of it has moved, or is on its way in
+ * order before a post to the same peer. HCE_INPROGRESS: call again. */
+void hce_run_move_start(hce_comm_h comm, const hce_plan_op_t *op,
+                        hce_run_lane_t *state);
+hce_status_t hce_run_move(hce_comm_h comm, const hce_plan_op_t *op,
+                          hce_run_lane_t *state);
 
 /* Lanes (lane.c): true if something moved. */
 bool hce_run_lanes_progress(hce_comm_h comm);

@@ -42,6 +42,17 @@ static const hce_config_field_t fields[] = {
         .collective = 1,
     },
     {
+        .name = "HCE_SCRATCH",
+        .dfl = "4M",
+        .text = "Bytes of its own memory that the library may use for one "
+                "call on a rank; it keeps four times as many, which cost "
+                "nothing before they are used. Small messages and reductions "
+                "need them.",
+        .type = HCE_CONFIG_SIZE,
+        .value = &hce_core_values.scratch,
+        .collective = 1,
+    },
+    {
         .name = "HCE_TIMEOUT",
         .dfl = "600",
         .text = "How long a call may make no progress before it fails and "

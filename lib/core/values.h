@@ -16,6 +16,7 @@ typedef struct hce_core_values {
     const char *chunk_width;      /* HCE_CHUNK_WIDTH, as text */
     uint64_t width;               /* the same as bytes, or one of the above */
     uint64_t multi_ctx_threshold; /* HCE_MULTI_CTX_THRESHOLD, bytes */
+    uint64_t scratch;             /* HCE_SCRATCH, bytes */
     uint64_t timeout_ns;          /* HCE_TIMEOUT */
     uint64_t silence_ns;          /* HCE_SILENCE */
 } hce_core_values_t;

@@ -129,6 +129,7 @@ void hce_plan_destroy(hce_plan_t *plan)
     free(plan->posts);
     free(plan->in);
     free(plan->out);
+    free(plan->touches);
     free(plan);
 }
 
@@ -231,6 +232,26 @@ void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride)
         plan->refs[plan->num_refs - 1].depth = depth;
         plan->refs[plan->num_refs - 1].stride = stride;
     }
+}
+
+/* A plan that uses scratch memory says so on all ranks, so that all count
+ * the same launches. */
+static void plan_use_scratch(hce_plan_t *plan)
+{
+    plan->scratch_len = HCE_PLAN_SLOTS * plan->params.limits.scratch;
+    hce_plan_set_slots(plan, HCE_PLAN_SLOTS, plan->params.limits.scratch);
+}
+
+void hce_plan_add_scratch_src(hce_plan_t *plan, int rank, uint64_t offset)
+{
+    hce_plan_add_src(plan, rank, HCE_BUF_SCRATCH, offset);
+    plan_use_scratch(plan);
+}
+
+void hce_plan_add_scratch_dst(hce_plan_t *plan, int rank, uint64_t offset)
+{
+    hce_plan_add_dst(plan, rank, HCE_BUF_SCRATCH, offset);
+    plan_use_scratch(plan);
 }
 
 static hce_plan_wait_t *plan_push_wait(hce_plan_t *plan)
@@ -388,6 +409,57 @@ static hce_status_t plan_compute_rises(hce_plan_t *plan)
     return HCE_OK;
 }
 
+/* What puts of mine read; and what others' puts write, of which their
+ * counters tell: those of chunks go to the output. */
+static void plan_find_net_bufs(hce_plan_t *plan)
+{
+    uint32_t i;
+
+    for (i = 0; i < plan->num_ops; i++) {
+        if (plan->ops[i].kind == HCE_OP_PUT) {
+            plan->net_bufs |= 1u << plan->refs[plan->ops[i].ref].buf;
+        }
+    }
+    for (i = 0; i < plan->num_in; i++) {
+        if (plan->in[i].slot >= HCE_SLOT_FLOW &&
+            plan->in[i].slot < HCE_SLOT_NET) {
+            plan->net_bufs |= 1u << HCE_BUF_RECV;
+        }
+    }
+}
+
+static hce_status_t plan_find_touches(hce_plan_t *plan)
+{
+    int ranks = plan->params.layout->nranks, rank;
+    uint8_t *bufs = calloc((size_t)ranks, sizeof(*bufs));
+    uint32_t i;
+
+    if (bufs == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < plan->num_refs; i++) {
+        rank = plan->refs[i].rank;
+        assert(rank >= 0 && rank < ranks);
+        plan->num_touches += rank != plan->params.rank && bufs[rank] == 0;
+        bufs[rank] |= (uint8_t)(1u << plan->refs[i].buf);
+    }
+    plan->touches =
+        malloc(hce_max(plan->num_touches, 1u) * sizeof(*plan->touches));
+    for (i = 0, rank = 0; plan->touches != NULL && rank < ranks; rank++) {
+        if (rank != plan->params.rank && bufs[rank] != 0) {
+            plan->touches[i++] = (hce_plan_touch_t){rank, bufs[rank]};
+        }
+    }
+    free(bufs);
+    if (plan->touches == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    plan_find_net_bufs(plan);
+    return HCE_OK;
+}
+
 hce_status_t hce_plan_finish(hce_plan_t *plan)
 {
     hce_status_t status = plan_build(plan)->status;
@@ -397,6 +469,9 @@ hce_status_t hce_plan_finish(hce_plan_t *plan)
     }
     if (status == HCE_OK) {
         status = plan_compute_rises(plan);
+    }
+    if (status == HCE_OK) {
+        status = plan_find_touches(plan);
     }
     if (status != HCE_OK) {
         hce_plan_destroy(plan);

@@ -16,6 +16,7 @@
 #define HCE_PLAN_MAX_CONTEXTS 16
 #define HCE_PLAN_MAX_CHUNKS   256        /* a slice */
 #define HCE_PLAN_MAX_OPS      (1u << 24) /* a rank; builders refuse more */
+#define HCE_PLAN_SLOTS        2          /* of scratch, by turns of launches */
 
 typedef enum hce_plan_kind {
     HCE_OP_COPY,   /* one source, one or many destinations on my node */
@@ -113,9 +114,19 @@ typedef struct hce_plan_rise {
     int64_t rise;
 } hce_plan_rise_t;
 
+/* What the device and the network can do; equal on all ranks. */
+typedef struct hce_plan_limits {
+    uint64_t scratch; /* bytes of SCRATCH, and as many of STAGE, that one
+                         launch may use on a rank */
+    uint64_t parcel;  /* most bytes of a put that carries the entry; 0: none
+                         can */
+    bool reads;       /* ops may read what their node peers own */
+} hce_plan_limits_t;
+
 /* The pure function's arguments. */
 typedef struct hce_plan_params {
     const hce_layout_t *layout; /* outlives the plan */
+    hce_plan_limits_t limits;
     uint64_t len;               /* bytes a rank */
     uint64_t width;             /* wanted bytes of a chunk, >= 1 */
     hce_coll_t coll;
@@ -126,6 +137,12 @@ typedef struct hce_plan_params {
     int dirs;     /* in which a ring sends: 1 or 2; 0 is 2 */
     bool in_place;
 } hce_plan_params_t;
+
+/* Buffers of another rank that my ops read or write. */
+typedef struct hce_plan_touch {
+    int32_t rank;
+    uint32_t bufs; /* 1 << hce_plan_buf_t */
+} hce_plan_touch_t;
 
 typedef struct hce_plan {
     hce_plan_params_t params;
@@ -149,6 +166,9 @@ typedef struct hce_plan {
     uint32_t num_in;
     hce_plan_rise_t *out; /* counters that I raise, sorted likewise */
     uint32_t num_out;
+    hce_plan_touch_t *touches; /* one a rank, ascending */
+    uint32_t num_touches;
+    uint32_t net_bufs; /* of mine that puts read or write, as of a touch */
     uint64_t scratch_len;
     uint64_t stage_len;
     void *builder; /* only while it is being built */
@@ -169,6 +189,10 @@ void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
                       uint64_t offset);
 /* The last ref is one of depth slots, stride bytes apart. */
 void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride);
+/* The same at offset of the scratch memory of one launch: two launches that
+ * follow each other have different slots, whatever their plans. */
+void hce_plan_add_scratch_src(hce_plan_t *plan, int rank, uint64_t offset);
+void hce_plan_add_scratch_dst(hce_plan_t *plan, int rank, uint64_t offset);
 void hce_plan_add_wait(hce_plan_t *plan, int writer, int slot, int64_t value);
 void hce_plan_add_post(hce_plan_t *plan, int owner, int slot, int64_t value);
 void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
@@ -176,7 +200,7 @@ void hce_plan_add_done_wait(hce_plan_t *plan, int writer, int slot,
 /* My counter rises to value although I do not wait that far (credits that
  * the end of a launch does not need). */
 void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot, int64_t value);
-/* Sorts lanes, computes rises. On failure the plan is destroyed. */
+/* Sorts lanes, computes rises and touches. On failure the plan is destroyed. */
 hce_status_t hce_plan_finish(hce_plan_t *plan);
 void hce_plan_destroy(hce_plan_t *plan);
 

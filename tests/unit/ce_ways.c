@@ -174,6 +174,35 @@ static void targets_get(ranks_self_t *self, hce_ce_target_t *targets)
     }
 }
 
+/* What lrank has gathered, read from here. scratch: SLICE_MAX bytes */
+static void slices_read(ranks_self_t *self, const hce_ce_target_t *target,
+                        size_t len, uint64_t iteration, char *scratch)
+{
+    static _Thread_local char into[HCE_CE_QUANTUM];
+    const void *at = NULL;
+    hce_status_t status;
+    size_t done, part;
+    int r;
+
+    for (r = 0; r < self->size; r++) {
+        pattern_fill(self->seed, r, iteration, scratch, len);
+        for (done = 0; done < len; done += part) {
+            hce_ce_dst_t src = {target, (uint64_t)r * len + done};
+
+            part = hce_min(len - done, sizeof(into));
+            status = hce_ce_read(self->ce, &src, part, into, &at);
+            if (target->how == HCE_CE_STAGED) {
+                RANKS_CHECK(status == HCE_ERR_UNSUPPORTED);
+                RANKS_CHECK(!hce_ce_can_read(self->ce));
+                return;
+            }
+            RANKS_CHECK(status == HCE_OK);
+            RANKS_CHECK((at == into) == (target->how == HCE_CE_VM));
+            RANKS_CHECK(memcmp(at, scratch + done, part) == 0);
+        }
+    }
+}
+
 static void iteration_run(ranks_self_t *self, buffer_t *buffer, char *send,
                           uint64_t iteration)
 {
@@ -205,6 +234,10 @@ static void iteration_run(ranks_self_t *self, buffer_t *buffer, char *send,
     margin_check(self, buffer->start, recv);
     margin_check(self, recv + (size_t)self->size * len,
                  buffer->start + buffer->size);
+    ranks_barrier(self); /* nobody writes to any of them */
+    for (l = 0; l < self->size; l++)
+        slices_read(self, &targets[l], len, iteration, send);
+    ranks_barrier(self);
     hce_ce_disallow(self->ce, recv, (size_t)self->size * len);
 }
 

@@ -93,6 +93,8 @@ hce_status_t hce_ce_probe_peer(hce_ce_t *ce, int lrank);
 /* All of src to the peer's address space, however often the kernel stops in
  * between. 0 or an errno. */
 int hce_ce_vm_write(pid_t pid, uint64_t remote, const char *src, size_t len);
+/* The same the other way. */
+int hce_ce_vm_read(pid_t pid, uint64_t remote, char *dst, size_t len);
 
 /* Index of window id, or num_windows. Caller holds lock. */
 size_t hce_ce_window_find(const hce_ce_t *ce, uint32_t id);

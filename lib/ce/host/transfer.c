@@ -46,7 +46,7 @@ bool hce_ce_peer_gone(hce_ce_t *ce, int lrank)
 
 /* Its pid and addresses mean this peer: its process has not ended, and its
  * link is whole, so it has not become another program either. */
-static bool is_writable_by_pid(const hce_ce_peer_t *peer)
+static bool is_valid_pid(const hce_ce_peer_t *peer)
 {
     struct pollfd fds[2] = {{peer->pidfd, POLLIN, 0}, {peer->link, 0, 0}};
 
@@ -59,7 +59,7 @@ static hce_status_t vm_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
     const hce_ce_peer_t *peer = &ce->peers[dst->target->lrank];
     int error;
 
-    if (!is_writable_by_pid(peer)) {
+    if (!is_valid_pid(peer)) {
         hce_log(ERROR, CE, "rank %d has ended or closed its communicator",
                 peer->rank);
         return HCE_ERR_GONE;
@@ -165,6 +165,67 @@ hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
         }
     }
     return HCE_OK;
+}
+
+bool hce_ce_can_read(const hce_ce_t *ce)
+{
+    int l;
+
+    for (l = 0; l < ce->num_lranks; l++)
+        if (ce->peers[l].how == HCE_CE_STAGED)
+            return false;
+    return true;
+}
+
+static hce_status_t vm_read(hce_ce_t *ce, const hce_ce_dst_t *src, void *into,
+                            size_t len)
+{
+    const hce_ce_peer_t *peer = &ce->peers[src->target->lrank];
+    uint64_t from = src->target->remote + src->offset;
+    int error;
+
+    if (!is_valid_pid(peer)) {
+        hce_log(ERROR, CE, "rank %d has ended or closed its communicator",
+                peer->rank);
+        return HCE_ERR_GONE;
+    }
+    error = hce_ce_vm_read(peer->pid, from, into, len);
+    if (error == 0)
+        return HCE_OK;
+    hce_log(ERROR, CE,
+            "process_vm_readv of %zu bytes at %#llx of rank %d: %s", len,
+            (unsigned long long)from, peer->rank, strerror(error));
+    return error == ESRCH ? HCE_ERR_GONE : HCE_ERR_SYSTEM;
+}
+
+hce_status_t hce_ce_read(hce_ce_t *ce, const hce_ce_dst_t *src, size_t len,
+                         void *into, const void **at_p)
+{
+    const hce_ce_target_t *target = src->target;
+    int rank = ce->peers[target->lrank].rank;
+    hce_status_t status;
+
+    if (src->offset > target->len || len > target->len - src->offset) {
+        hce_log(ERROR, CE,
+                "read of %llu + %zu of a buffer of %llu bytes of rank %d",
+                (unsigned long long)src->offset, len,
+                (unsigned long long)target->len, rank);
+        return HCE_ERR_INTERNAL;
+    }
+    switch (target->how) {
+    case HCE_CE_MAP:
+        *at_p = target->local + src->offset;
+        return HCE_OK;
+    case HCE_CE_VM:
+        status = vm_read(ce, src, into, len);
+        if (status == HCE_OK)
+            *at_p = into;
+        return status;
+    default:
+        hce_log(ERROR, CE, "memory of rank %d can only be staged, not read",
+                rank);
+        return HCE_ERR_UNSUPPORTED;
+    }
 }
 
 hce_status_t hce_ce_post(hce_ce_t *ce, int lrank, uint32_t index,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Writing to another process' memory.
+ * Another process' memory, written and read.
  */
 #include <config.h>
 
@@ -10,22 +10,38 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-int hce_ce_vm_write(pid_t pid, uint64_t remote, const char *src, size_t len)
+typedef ssize_t (*vm_call_t)(pid_t pid, const struct iovec *local,
+                             unsigned long num_local,
+                             const struct iovec *remote,
+                             unsigned long num_remote, unsigned long flags);
+
+static int vm_move(vm_call_t call, pid_t pid, uint64_t remote, char *local,
+                   size_t len)
 {
-    struct iovec from, to;
+    struct iovec here, there;
     ssize_t n;
 
     while (len > 0) {
-        from = (struct iovec){(void *)(uintptr_t)src, len};
-        to = (struct iovec){(void *)(uintptr_t)remote, len};
-        n = process_vm_writev(pid, &from, 1, &to, 1, 0);
+        here = (struct iovec){local, len};
+        there = (struct iovec){(void *)(uintptr_t)remote, len};
+        n = call(pid, &here, 1, &there, 1, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n < 0 ? errno : EIO;
-        src += n;
+        local += n;
         remote += (uint64_t)n;
         len -= (size_t)n;
     }
     return 0;
+}
+
+int hce_ce_vm_write(pid_t pid, uint64_t remote, const char *src, size_t len)
+{
+    return vm_move(process_vm_writev, pid, remote, (char *)src, len);
+}
+
+int hce_ce_vm_read(pid_t pid, uint64_t remote, char *dst, size_t len)
+{
+    return vm_move(process_vm_readv, pid, remote, dst, len);
 }
