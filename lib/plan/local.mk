@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
 	lib/plan/plan.h \
+	lib/plan/read.h \
+	lib/plan/read_priv.h \
 	lib/plan/show.h \
 	lib/plan/verify.h \
 	lib/plan/verify_area.h \
@@ -9,6 +11,9 @@ libhcecore_la_SOURCES += \
 	lib/plan/json.c \
 	lib/plan/plan.c \
 	lib/plan/print.c \
+	lib/plan/read.c \
+	lib/plan/read_values.c \
+	lib/plan/set.c \
 	lib/plan/verify.c \
 	lib/plan/verify_area.c \
 	lib/plan/verify_content.c \
