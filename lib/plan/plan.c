@@ -264,7 +264,7 @@ void hce_plan_add_wait(hce_plan_t *plan, int writer, int slot, int64_t value)
 {
     hce_plan_wait_t *wait = plan_push_wait(plan);
 
-    assert(plan->num_done_wait == 0);
+    assert(writer >= 0 && slot >= 0 && plan->num_done_wait == 0);
     if (wait != NULL) {
         *wait = (hce_plan_wait_t){writer, slot, value};
         plan_count_up(plan, &plan_last_op(plan)->num_wait);
@@ -276,6 +276,7 @@ void hce_plan_add_post(hce_plan_t *plan, int owner, int slot, int64_t value)
     plan_build_t *build = plan_build(plan);
     hce_plan_post_t *post;
 
+    assert(owner >= 0 && slot >= 0);
     post = plan_grow(plan, &plan->posts, &plan->num_posts, &build->cap_posts,
                      sizeof(*post));
     if (post != NULL) {
@@ -333,80 +334,119 @@ static hce_status_t plan_sort_lanes(hce_plan_t *plan)
     return HCE_OK;
 }
 
-static int rise_compare(const void *a_p, const void *b_p)
+static bool is_same_counter(const hce_plan_rise_t *a, const hce_plan_rise_t *b)
 {
-    const hce_plan_rise_t *a = a_p, *b = b_p;
-
-    if (a->rank != b->rank) {
-        return a->rank < b->rank ? -1 : 1;
-    }
-    return (a->slot > b->slot) - (a->slot < b->slot);
-}
-
-/* Sorts, and keeps the greatest value of each counter; those that never
- * rise are dropped. Returns how many remain. */
-static uint32_t rises_reduce(hce_plan_rise_t *rises, uint32_t num)
-{
-    uint32_t i, kept = 0;
-
-    qsort(rises, num, sizeof(*rises), rise_compare);
-    for (i = 0; i < num; i++) {
-        if (rises[i].rise <= 0) {
-            continue;
-        }
-        if (kept > 0 && rise_compare(&rises[kept - 1], &rises[i]) == 0) {
-            rises[kept - 1].rise =
-                hce_max(rises[kept - 1].rise, rises[i].rise);
-        } else {
-            rises[kept++] = rises[i];
-        }
-    }
-    return kept;
+    return a->rank == b->rank && a->slot == b->slot;
 }
 
 /* Appends one, or raises the last where it is the same counter: builders
- * name a counter many times in a row. */
-static uint32_t rises_push(hce_plan_rise_t *rises, uint32_t num,
-                           hce_plan_rise_t rise)
+ * name a counter many times in a row. Those that never rise are dropped. */
+static void rises_push(hce_plan_rise_t *rises, uint32_t *num_p,
+                       const hce_plan_rise_t *rise)
 {
-    if (num > 0 && rise_compare(&rises[num - 1], &rise) == 0) {
-        rises[num - 1].rise = hce_max(rises[num - 1].rise, rise.rise);
-        return num;
+    hce_plan_rise_t *last = *num_p > 0 ? &rises[*num_p - 1] : NULL;
+
+    if (rise->rise <= 0) {
+        return;
     }
-    rises[num] = rise;
-    return num + 1;
+    if (last != NULL && is_same_counter(last, rise)) {
+        last->rise = hce_max(last->rise, rise->rise);
+    } else {
+        rises[(*num_p)++] = *rise;
+    }
 }
 
-static hce_status_t plan_compute_rises(hce_plan_t *plan)
+/* One pass of a radix sort: to[] gets what is in from[], in order of slots or
+ * of ranks and otherwise as it was. There are plans with tens of thousands of
+ * counters, for which comparing sorts take too long. first[] is zeroed, and
+ * has room for two more than the greatest key. */
+static void rises_sort_pass(const hce_plan_rise_t *from, hce_plan_rise_t *to,
+                            uint32_t num, bool by_rank, uint32_t *first)
 {
-    plan_build_t *build = plan_build(plan);
-    hce_plan_rise_t rise;
-    uint32_t i, num;
+    uint32_t i, last = 0;
+    int key;
 
-    plan->in = calloc((size_t)plan->num_waits + build->num_rises + 1,
-                      sizeof(*plan->in));
-    plan->out = calloc((size_t)plan->num_posts + 1, sizeof(*plan->out));
-    if (plan->in == NULL || plan->out == NULL) {
+    for (i = 0; i < num; i++) {
+        key = by_rank ? from[i].rank : from[i].slot;
+        last = hce_max(last, (uint32_t)key);
+        first[key + 1]++;
+    }
+    for (i = 0; i < last; i++) {
+        first[i + 1] += first[i];
+    }
+    for (i = 0; i < num; i++) {
+        key = by_rank ? from[i].rank : from[i].slot;
+        to[first[key]++] = from[i];
+    }
+    memset(first, 0, ((size_t)last + 2) * sizeof(*first));
+}
+
+/* Sorts by rank and slot, and keeps the greatest value of each counter. */
+static hce_status_t rises_sort(hce_plan_t *plan, hce_plan_rise_t *rises,
+                               uint32_t *num_p)
+{
+    hce_plan_rise_t *by_slot = malloc((*num_p + 1) * sizeof(*by_slot));
+    uint32_t num = *num_p, i, *first;
+    int last = 0;
+
+    for (i = 0; i < num; i++) {
+        last = hce_max(last, hce_max(rises[i].rank, rises[i].slot));
+    }
+    first = calloc((size_t)last + 2, sizeof(*first));
+    if (by_slot == NULL || first == NULL) {
+        free(by_slot);
+        free(first);
         plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
         return HCE_ERR_NO_MEMORY;
     }
-    for (i = 0, num = 0; i < plan->num_waits + build->num_rises; i++) {
+    rises_sort_pass(rises, by_slot, num, false, first);
+    rises_sort_pass(by_slot, rises, num, true, first);
+    for (i = 0, *num_p = 0; i < num; i++) {
+        rises_push(rises, num_p, &rises[i]);
+    }
+    free(by_slot);
+    free(first);
+    return HCE_OK;
+}
+
+static hce_status_t plan_compute_in(hce_plan_t *plan)
+{
+    plan_build_t *build = plan_build(plan);
+    uint32_t i;
+
+    plan->in = malloc(((size_t)plan->num_waits + build->num_rises + 1) *
+                      sizeof(*plan->in));
+    if (plan->in == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < plan->num_waits + build->num_rises; i++) {
         const hce_plan_wait_t *wait = i < plan->num_waits
                                           ? &plan->waits[i]
                                           : &build->rises[i - plan->num_waits];
+        hce_plan_rise_t rise = {wait->writer, wait->slot, wait->value};
 
-        rise = (hce_plan_rise_t){wait->writer, wait->slot, wait->value};
-        num = rises_push(plan->in, num, rise);
+        rises_push(plan->in, &plan->num_in, &rise);
     }
-    plan->num_in = rises_reduce(plan->in, num);
-    for (i = 0, num = 0; i < plan->num_posts; i++) {
+    return rises_sort(plan, plan->in, &plan->num_in);
+}
+
+static hce_status_t plan_compute_out(hce_plan_t *plan)
+{
+    uint32_t i;
+
+    plan->out = malloc(((size_t)plan->num_posts + 1) * sizeof(*plan->out));
+    if (plan->out == NULL) {
+        plan_fail(plan, HCE_ERR_NO_MEMORY, "out of memory");
+        return HCE_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < plan->num_posts; i++) {
         const hce_plan_post_t *post = &plan->posts[i];
+        hce_plan_rise_t rise = {post->owner, post->slot, post->value};
 
-        rise = (hce_plan_rise_t){post->owner, post->slot, post->value};
-        num = rises_push(plan->out, num, rise);
+        rises_push(plan->out, &plan->num_out, &rise);
     }
-    plan->num_out = rises_reduce(plan->out, num);
-    return HCE_OK;
+    return rises_sort(plan, plan->out, &plan->num_out);
 }
 
 /* What puts of mine read; and what others' puts write, of which their
@@ -416,7 +456,7 @@ static void plan_find_net_bufs(hce_plan_t *plan)
     uint32_t i;
 
     for (i = 0; i < plan->num_ops; i++) {
-        if (plan->ops[i].kind == HCE_OP_PUT) {
+        if (plan->ops[i].kind == HCE_OP_PUT && plan->ops[i].num_src > 0) {
             plan->net_bufs |= 1u << plan->refs[plan->ops[i].ref].buf;
         }
     }
@@ -468,7 +508,10 @@ hce_status_t hce_plan_finish(hce_plan_t *plan)
         status = plan_sort_lanes(plan);
     }
     if (status == HCE_OK) {
-        status = plan_compute_rises(plan);
+        status = plan_compute_in(plan);
+    }
+    if (status == HCE_OK) {
+        status = plan_compute_out(plan);
     }
     if (status == HCE_OK) {
         status = plan_find_touches(plan);

@@ -8,19 +8,46 @@
 #include "util/layout.h"
 #include "util/log.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-/* The node whose first rank has this color, or -1. Looking through the nodes
- * is fast enough for thousands of them and keeps their order. */
-static int node_find(const hce_layout_t *layout, const int *first_rank,
-                     const int *color, int wanted)
+/* Nodes by their colors: an open hash table, at most half full. Looking
+ * through thousands of nodes for each rank would take longer than making a
+ * rank's plan. */
+typedef struct node_map {
+    int *nodes; /* -1: free */
+    uint32_t mask;
+} node_map_t;
+
+static bool node_map_init(node_map_t *map, int nranks)
 {
-    for (int n = 0; n < layout->nnodes; n++) {
-        if (color[first_rank[n]] == wanted) {
-            return n;
+    uint32_t size = 2;
+
+    while (size < 2 * (uint32_t)nranks) {
+        size *= 2;
+    }
+    map->mask = size - 1;
+    map->nodes = malloc(size * sizeof(*map->nodes));
+    for (uint32_t i = 0; map->nodes != NULL && i < size; i++) {
+        map->nodes[i] = -1;
+    }
+    return map->nodes != NULL;
+}
+
+/* Where the node is whose first rank has this color, or where it would be. */
+static int *node_map_at(const node_map_t *map, const int *first_rank,
+                        const int *color, int wanted)
+{
+    uint32_t at = ((uint32_t)wanted * 0x9e3779b1u) >> 7;
+
+    for (;; at++) {
+        int *node = &map->nodes[at & map->mask];
+
+        if (*node < 0 || color[first_rank[*node]] == wanted) {
+            return node;
         }
     }
-    return -1;
 }
 
 static hce_layout_t *layout_alloc(int nranks)
@@ -43,17 +70,18 @@ static hce_layout_t *layout_alloc(int nranks)
 }
 
 /* Nodes by lowest rank. Until layout_order(), node_first[] holds ranks. */
-static void layout_number(hce_layout_t *layout, const int *color)
+static void layout_number(hce_layout_t *layout, const node_map_t *map,
+                          const int *color)
 {
     for (int r = 0; r < layout->nranks; r++) {
-        int node = node_find(layout, layout->node_first, color, color[r]);
+        int *node = node_map_at(map, layout->node_first, color, color[r]);
 
-        if (node < 0) {
-            node = layout->nnodes++;
-            layout->node_first[node] = r;
+        if (*node < 0) {
+            *node = layout->nnodes++;
+            layout->node_first[*node] = r;
         }
-        layout->node[r] = node;
-        layout->lrank[r] = layout->node_size[node]++;
+        layout->node[r] = *node;
+        layout->lrank[r] = layout->node_size[*node]++;
     }
 }
 
@@ -77,6 +105,7 @@ static void layout_order(hce_layout_t *layout)
 hce_status_t hce_layout_create(int nranks, const int *color,
                                hce_layout_t **layout_p)
 {
+    node_map_t map = {NULL, 0};
     hce_layout_t *layout;
 
     if (nranks < 1) {
@@ -92,11 +121,13 @@ hce_status_t hce_layout_create(int nranks, const int *color,
         }
     }
     layout = layout_alloc(nranks);
-    if (layout == NULL) {
+    if (layout == NULL || !node_map_init(&map, nranks)) {
+        free(layout);
         hce_log(ERROR, UTIL, "layout: no memory for %d ranks", nranks);
         return HCE_ERR_NO_MEMORY;
     }
-    layout_number(layout, color);
+    layout_number(layout, &map, color);
+    free(map.nodes);
     layout_order(layout);
     *layout_p = layout;
     return HCE_OK;

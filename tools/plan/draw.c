@@ -306,7 +306,7 @@ static void draw_ops(const picture_t *p,
 static void draw_head(const picture_t *p)
 {
     const hce_plan_params_t *params = &p->set->plans[0]->params;
-    int width = hce_max(x_of(p, p->schedule.steps) + RIGHT, 640);
+    int width = hce_max(x_of(p, p->schedule.steps) + RIGHT, 860);
 
     fprintf(p->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
