@@ -43,6 +43,14 @@ perf_hce_perf_SOURCES = \
 	perf/timed.h
 perf_hce_perf_LDADD = libhcecore.la
 
+# What perf/compare runs beside hce_perf.
+if HAVE_OPENMPI
+noinst_PROGRAMS += perf/compare_mpi
+perf_compare_mpi_SOURCES = perf/compare_mpi.c perf/measure.c perf/measure.h
+perf_compare_mpi_CPPFLAGS = $(OPENMPI_CFLAGS)
+perf_compare_mpi_LDADD = $(OPENMPI_LIBS)
+endif
+
 # Several hosts on one machine; run from the source tree.
 EXTRA_DIST += perf/lab perf/lablib/__init__.py perf/lablib/fabric.py \
 	perf/lablib/lab.py perf/lablib/launch.py perf/lablib/linux.py \
