@@ -51,7 +51,10 @@ perf_compare_mpi_CPPFLAGS = $(OPENMPI_CFLAGS)
 perf_compare_mpi_LDADD = $(OPENMPI_LIBS)
 endif
 
-# Several hosts on one machine; run from the source tree.
+# Several hosts on one machine, and the comparison; run from the source tree.
+EXTRA_DIST += perf/compare perf/cmplib/__init__.py \
+	perf/cmplib/contender.py perf/cmplib/job.py perf/cmplib/report.py \
+	perf/cmplib/stats.py perf/cmplib/volume.py
 EXTRA_DIST += perf/lab perf/lablib/__init__.py perf/lablib/fabric.py \
 	perf/lablib/lab.py perf/lablib/launch.py perf/lablib/linux.py \
 	perf/lablib/slurm.py
