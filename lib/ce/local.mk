@@ -16,6 +16,8 @@ libhcecore_la_SOURCES += \
 	lib/ce/host/mem.c \
 	lib/ce/host/mem.h \
 	lib/ce/host/open.c \
+	lib/ce/host/outbox.c \
+	lib/ce/host/outbox.h \
 	lib/ce/host/probe.c \
 	lib/ce/host/reach.c \
 	lib/ce/host/ring.c \

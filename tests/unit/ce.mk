@@ -5,6 +5,7 @@ ce_tests = \
 	tests/unit/ce_faults \
 	tests/unit/ce_loops \
 	tests/unit/ce_mem \
+	tests/unit/ce_outbox \
 	tests/unit/ce_ring \
 	tests/unit/ce_ways \
 	tests/unit/ce_window
@@ -20,6 +21,8 @@ tests_unit_ce_loops_SOURCES = tests/unit/ce_loops.c
 tests_unit_ce_loops_LDADD = $(ce_ldadd)
 tests_unit_ce_mem_SOURCES = tests/unit/ce_mem.c
 tests_unit_ce_mem_LDADD = $(ce_ldadd)
+tests_unit_ce_outbox_SOURCES = tests/unit/ce_outbox.c
+tests_unit_ce_outbox_LDADD = $(ce_ldadd)
 tests_unit_ce_ring_SOURCES = tests/unit/ce_ring.c tests/unit/ce_duel.h
 tests_unit_ce_ring_LDADD = $(ce_ldadd)
 tests_unit_ce_ways_SOURCES = tests/unit/ce_ways.c $(ce_ranks_sources)

@@ -119,8 +119,12 @@ static void killed_body(ranks_self_t *self)
 
 static void test_killed_peer(void **state)
 {
-    ranks_spec_t spec = {
-        .procs = 3, .threads = 1, .body = killed_body, .killed = 2};
+    ranks_spec_t spec = {.procs = 3,
+                         .threads = 1,
+                         .force = {HCE_CE_FORCE_MAP, HCE_CE_FORCE_MAP,
+                                   HCE_CE_FORCE_MAP},
+                         .body = killed_body,
+                         .killed = 2};
 
     if (!ranks_have_vm())
         skip();
@@ -152,7 +156,10 @@ static void fault_body(ranks_self_t *self)
 
 static void test_unwritable_memory(void **state)
 {
-    ranks_spec_t spec = {.procs = 2, .threads = 1, .body = fault_body};
+    ranks_spec_t spec = {.procs = 2,
+                         .threads = 1,
+                         .force = {HCE_CE_FORCE_MAP, HCE_CE_FORCE_MAP},
+                         .body = fault_body};
 
     if (!ranks_have_vm())
         skip();
@@ -246,6 +253,8 @@ static void test_refused_as_ordinary_user(void **state)
 {
     ranks_spec_t spec = {.procs = 3,
                          .threads = 1,
+                         .force = {HCE_CE_FORCE_MAP, HCE_CE_FORCE_MAP,
+                                   HCE_CE_FORCE_MAP},
                          .before = refuse_and_log,
                          .body = refused_body};
 

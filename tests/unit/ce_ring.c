@@ -26,7 +26,9 @@
 #define AREA_LEN (1u << 20)
 
 /* Of the wire form: entries are whole units of 32 bytes. */
-enum { KIND_DATA = 1, KIND_POST = 2 };
+enum { KIND_DATA = 1, KIND_POST = 2, KIND_REFER = 3 };
+
+#define OUTBOX_LEN 1000u
 typedef struct wire {
     uint32_t kind, len;
     uint64_t where, value, reserved;
@@ -35,7 +37,7 @@ typedef struct wire {
 typedef struct rig {
     hce_ce_ring_t *ring;
     hce_ce_ring_end_t tx, rx;
-    char *area, *src;
+    char *area, *src, *outbox;
     hce_counter_t counters[COUNTERS];
     hce_ce_range_t ranges[2];
     hce_ce_ring_sink_t sink;
@@ -55,7 +57,14 @@ static int rig_create(void **state)
     rig->ranges[0] = (hce_ce_range_t){(uintptr_t)rig->area, 100};
     rig->ranges[1] =
         (hce_ce_range_t){(uintptr_t)rig->area + 4096, AREA_LEN - 8192};
-    rig->sink = (hce_ce_ring_sink_t){rig->ranges, 2, rig->counters, COUNTERS};
+    rig->outbox = malloc(OUTBOX_LEN);
+    memset(rig->outbox, 0x55, OUTBOX_LEN);
+    rig->sink = (hce_ce_ring_sink_t){.ranges = rig->ranges,
+                                     .num_ranges = 2,
+                                     .counters = rig->counters,
+                                     .num_counters = COUNTERS,
+                                     .outbox = rig->outbox,
+                                     .outbox_size = OUTBOX_LEN};
     *state = rig;
     return 0;
 }
@@ -68,6 +77,7 @@ static int rig_destroy(void **state)
     free(rig->ring);
     free(rig->area);
     free(rig->src);
+    free(rig->outbox);
     free(rig);
     return 0;
 }
@@ -104,6 +114,34 @@ static void test_data_and_posts_in_order(void **state)
     assert_int_equal(hce_counter_read(&rig->counters[3]), 42);
     assert_true(hce_ce_ring_is_drained(&rig->tx));
     assert_int_equal(drain(rig, &starved), HCE_OK);
+}
+
+/* An entry stands for data in the outbox; has_passed says when they have
+ * been copied out. */
+static void test_data_in_the_outbox(void **state)
+{
+    rig_t *rig = *state;
+    char *to = rig->area + 4096;
+    bool starved;
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        const hce_ce_ring_refer_t refer = {400, 600, i == 1};
+
+        memset(rig->outbox, 0x21 + i, OUTBOX_LEN);
+        hce_ce_ring_refer(&rig->tx, (uintptr_t)to, &refer);
+        hce_ce_ring_post(&rig->tx, 2, (uint64_t)i + 1);
+        assert_false(hce_ce_ring_has_passed(&rig->tx, rig->tx.here));
+        assert_false(hce_ce_ring_await(&rig->tx, rig->tx.here));
+        assert_int_equal(drain(rig, &starved), HCE_INPROGRESS);
+        assert_true(starved);
+        assert_memory_equal(to, rig->outbox + 400, 600);
+        assert_int_equal(to[600], 0);
+        assert_int_equal(hce_counter_read(&rig->counters[2]), i + 1);
+        assert_true(hce_ce_ring_has_passed(&rig->tx, rig->tx.here));
+        assert_true(hce_ce_ring_await(&rig->tx, rig->tx.here));
+        atomic_store(&rig->ring->starved, 0);
+    }
 }
 
 static void test_empty_ring_takes_a_quantum_anywhere(void **state)
@@ -227,6 +265,13 @@ static void test_wild_entries(void **state)
         {.kind = KIND_POST, .where = COUNTERS, .value = 1},
         {.kind = KIND_POST, .where = UINT64_MAX, .value = 1},
         {.kind = KIND_POST, .len = 8, .where = 1, .value = 1},
+        {.kind = KIND_REFER, .len = 32, .where = 0},
+        {.kind = KIND_REFER, .len = 32, .where = base + 4095},
+        {.kind = KIND_REFER, .len = 32, .where = end - 31},
+        {.kind = KIND_REFER, .len = 1, .where = base, .value = OUTBOX_LEN},
+        {.kind = KIND_REFER, .len = 1001, .where = base + 4096},
+        {.kind = KIND_REFER, .len = 8, .where = base, .value = UINT64_MAX - 4},
+        {.kind = KIND_REFER, .len = UINT32_MAX, .where = base + 4096},
         {.kind = 0},
         {.kind = 77},
     };
@@ -274,10 +319,12 @@ static void test_random_contents(void **state)
         for (i = 0; i < 4; i++)
             words[i] = hce_rand_next(&seed);
         memcpy(&entry, words, sizeof(entry));
-        entry.kind %= 3;
+        entry.kind %= 4;
         entry.len %= 70000;
         if (round % 2 == 0)
             entry.where = (uintptr_t)rig->area + entry.where % AREA_LEN;
+        if (round % 3 == 0)
+            entry.value %= OUTBOX_LEN + 100;
         memcpy(rig->tx.data + rig->rx.here % HCE_CE_RING_SIZE, &entry,
                sizeof(entry));
         atomic_store(&rig->ring->head, rig->rx.here + words[3] % 9000 * 32);
@@ -346,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ring_test(test_data_and_posts_in_order),
+        ring_test(test_data_in_the_outbox),
         ring_test(test_empty_ring_takes_a_quantum_anywhere),
         ring_test(test_full_ring_starves_and_recovers),
         ring_test(test_two_threads),

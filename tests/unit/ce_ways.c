@@ -266,8 +266,8 @@ static hce_ce_how_t expect_map(int a, int b, memory_t memory)
     return ranks_have_vm() ? HCE_CE_VM : HCE_CE_STAGED;
 }
 
-/* Where process_vm_writev is refused. */
-static hce_ce_how_t expect_refused(int a, int b, memory_t memory)
+/* Where process_vm_writev is not wanted, or refused. */
+static hce_ce_how_t expect_auto(int a, int b, memory_t memory)
 {
     return a == b || memory == MEMORY_EXPORTED ? HCE_CE_MAP : HCE_CE_STAGED;
 }
@@ -328,7 +328,15 @@ static void test_processes_map(void **state)
     const setup_t mixed = {MEMORY_MIXED, expect_map};
 
     gather(4, 1, HCE_CE_FORCE_MAP, &exported);
+    gather(4, 1, HCE_CE_FORCE_MAP, &mixed);
+}
+
+static void test_processes_auto(void **state)
+{
+    const setup_t mixed = {MEMORY_MIXED, expect_auto};
+
     gather(4, 1, HCE_CE_FORCE_AUTO, &mixed);
+    gather(2, 1, HCE_CE_FORCE_AUTO, &mixed);
 }
 
 static void test_processes_vm(void **state)
@@ -376,9 +384,11 @@ static void test_each_its_own_way(void **state)
 
 static void test_refused_vm(void **state)
 {
-    const setup_t setup = {MEMORY_MIXED, expect_refused};
+    const setup_t setup = {MEMORY_MIXED, expect_auto};
     ranks_spec_t spec = {.procs = 4,
                          .threads = 1,
+                         .force = {HCE_CE_FORCE_MAP, HCE_CE_FORCE_MAP,
+                                   HCE_CE_FORCE_MAP, HCE_CE_FORCE_MAP},
                          .before = ranks_refuse_vm,
                          .body = gather_body,
                          .arg = &setup};
@@ -404,6 +414,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_threads_staged),
         cmocka_unit_test(test_threads_vm),
         cmocka_unit_test(test_processes_map),
+        cmocka_unit_test(test_processes_auto),
         cmocka_unit_test(test_processes_vm),
         cmocka_unit_test(test_processes_staged),
         cmocka_unit_test(test_processes_of_threads),

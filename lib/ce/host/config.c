@@ -24,8 +24,9 @@ static const hce_config_field_t fields[] = {
     {.name = "HCE_HOST_COPY",
      .dfl = "auto",
      .text = "How the memory of node peers is written: auto and map use "
-             "mapped windows, and process_vm_writev or a staging ring for "
-             "other memory, as probed; vm and staged use that way only.",
+             "mapped windows; for other memory auto uses staging in shared "
+             "memory, map process_vm_writev where that works; vm and staged "
+             "use that way only.",
      .type = HCE_CONFIG_ENUM,
      .value = &hce_ce_settings.host_copy,
      .choices = host_copy_choices},

@@ -13,6 +13,7 @@
 #include "ce/ce.h"
 #include "ce/host/link.h"
 #include "ce/host/mem.h"
+#include "ce/host/outbox.h"
 #include "ce/host/ring.h"
 #include "ce/host/segment.h"
 
@@ -61,8 +62,10 @@ struct hce_ce {
     uint64_t seen; /* events at the last hce_ce_progress */
     hce_ce_range_t *ranges;
     size_t num_ranges, max_ranges;
-    hce_status_t ring_status; /* first error of a ring, kept */
-    int ring_bad;             /* its writer */
+    hce_ce_outbox_t outbox;        /* mine */
+    hce_ce_ring_end_t **ring_ends; /* [num_lranks] of the peers' tx */
+    hce_status_t ring_status;      /* first error of a ring, kept */
+    int ring_bad;                  /* its writer */
 
     /* lock protects windows and num_windows: the caller's thread adds and
      * removes, the engine's owner looks up. Never held while blocking. */

@@ -66,10 +66,12 @@ static hce_status_t ce_create(const hce_ce_params_t *params, hce_ce_t **ce_p)
     ce->deadline = params->deadline;
     ce->link.listener = -1;
     ce->peers = calloc((size_t)ce->num_lranks, sizeof(*ce->peers));
-    if (ce->peers == NULL)
+    ce->ring_ends = calloc((size_t)ce->num_lranks, sizeof(*ce->ring_ends));
+    if (ce->peers == NULL || ce->ring_ends == NULL)
         goto err_free;
     for (l = 0; l < ce->num_lranks; l++) {
         peer = &ce->peers[l];
+        ce->ring_ends[l] = &peer->tx;
         peer->rank = hce_layout_rank(layout, node, l);
         peer->link = peer->pidfd = -1;
     }
@@ -78,6 +80,8 @@ static hce_status_t ce_create(const hce_ce_params_t *params, hce_ce_t **ce_p)
     return HCE_OK;
 
 err_free:
+    free(ce->ring_ends);
+    free(ce->peers);
     free(ce);
 err:
     hce_log(ERROR, CE, "no memory for a copy engine");
@@ -96,6 +100,9 @@ static hce_status_t ce_prepare(hce_ce_t *ce, int doorbell, hello_t *hello)
     status = hce_ce_loops_init();
     if (status == HCE_OK)
         status = hce_ce_seg_create(&shape, ce->rank, doorbell, &ce->seg);
+    if (status == HCE_OK)
+        status =
+            hce_ce_outbox_init(&ce->outbox, ce->seg->outbox, ce->num_lranks);
     if (status == HCE_OK && ce->num_lranks > 1)
         status = hce_ce_link_listen(ce);
     if (status != HCE_OK)
@@ -329,7 +336,9 @@ void hce_ce_close(hce_ce_t *ce)
     if (ce->seg != NULL)
         hce_ce_seg_put(ce->seg);
     pthread_mutex_destroy(&ce->lock);
+    hce_ce_outbox_cleanup(&ce->outbox);
     free(ce->ranges);
+    free(ce->ring_ends);
     free(ce->peers);
     free(ce);
 }

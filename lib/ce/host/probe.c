@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * How each peer is reached: tried out at open with a value that is written
- * and looked at, not inferred from permissions.
+ * How each peer is reached: process_vm_writev, where it is wanted, is tried
+ * out at open with a value that is written and looked at, not inferred from
+ * permissions.
  */
 #include <config.h>
 
@@ -65,8 +66,11 @@ hce_status_t hce_ce_probe_peer(hce_ce_t *ce, int lrank)
         peer->how = HCE_CE_MAP;
         return HCE_OK;
     }
+    /* On two cores with 2 to 4 ranks the outbox moved memory that nobody can
+     * map 1.2 to 2.5 times as fast as process_vm_writev, from 1 KB to 16 MB:
+     * the kernel looks up and pins every page. */
     peer->how = HCE_CE_STAGED;
-    if (force != HCE_CE_FORCE_STAGED) {
+    if (force == HCE_CE_FORCE_MAP || force == HCE_CE_FORCE_VM) {
         why = vm_probe(ce, peer);
         if (why == NULL)
             peer->how = HCE_CE_VM;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * The staging ring. Entries are a header of one unit and, for data, the
- * bytes, rounded up to whole units: a header never wraps, data may.
+ * The staging ring. Entries are a header of one unit and, for data in the
+ * ring, the bytes, rounded up to whole units: a header never wraps, data may.
  */
 #include <config.h>
 
 #include "ce/host/ring.h"
 
+#include "ce/host/copy.h"
 #include "util/math.h"
 
 #include <assert.h>
@@ -16,14 +17,14 @@
 #define UNIT      32u
 #define PIECE_LEN (32u * 1024) /* published at once: the reader overlaps */
 
-enum { ENTRY_DATA = 1, ENTRY_POST = 2 };
+enum { ENTRY_DATA = 1, ENTRY_POST = 2, ENTRY_REFER = 3 };
 
 typedef struct entry {
     uint32_t kind;
-    uint32_t len;   /* ENTRY_DATA: bytes that follow */
+    uint32_t len;   /* of data, which follow or lie in the outbox */
     uint64_t where; /* address at the reader, or index of a counter */
-    uint64_t value; /* ENTRY_POST */
-    uint64_t reserved;
+    uint64_t value; /* ENTRY_POST; ENTRY_REFER: offset in the outbox */
+    uint64_t flags; /* ENTRY_REFER: 1 is to be copied past the caches */
 } entry_t;
 
 _Static_assert(sizeof(entry_t) == UNIT, "a header is one unit");
@@ -97,14 +98,21 @@ static void bytes_out(const hce_ce_ring_end_t *end, uint64_t at, void *dst,
     memcpy((char *)dst + first, end->data, len - first);
 }
 
+/* Bytes of ring that it takes. */
+static size_t entry_size(const entry_t *entry)
+{
+    return entry->kind == ENTRY_DATA ? entry_need(entry->len) : UNIT;
+}
+
 static void entry_put(hce_ce_ring_end_t *end, const entry_t *entry,
                       const void *src)
 {
     bytes_in(end, end->here, entry, sizeof(*entry));
-    bytes_in(end, end->here + UNIT, src, entry->len);
-    end->here += entry_need(entry->len);
-    /* Release: the entry is written before the reader sees the new head in
-     * hce_ce_ring_drain(). */
+    if (entry->kind == ENTRY_DATA)
+        bytes_in(end, end->here + UNIT, src, entry->len);
+    end->here += entry_size(entry);
+    /* Release: the entry, and what it refers to, is written before the
+     * reader sees the new head in hce_ce_ring_drain(). */
     atomic_store_explicit(&end->ring->head, end->here, memory_order_release);
 }
 
@@ -127,7 +135,43 @@ void hce_ce_ring_post(hce_ce_ring_end_t *end, uint32_t index, uint64_t value)
     entry_t entry = {.kind = ENTRY_POST, .where = index, .value = value};
 
     assert(room(end, memory_order_relaxed) >= UNIT);
-    entry_put(end, &entry, "");
+    entry_put(end, &entry, NULL);
+}
+
+void hce_ce_ring_refer(hce_ce_ring_end_t *end, uint64_t addr,
+                       const hce_ce_ring_refer_t *to)
+{
+    entry_t entry = {.kind = ENTRY_REFER,
+                     .len = to->len,
+                     .where = addr,
+                     .value = to->offset,
+                     .flags = to->streaming ? 1 : 0};
+
+    assert(room(end, memory_order_relaxed) >= UNIT);
+    entry_put(end, &entry, NULL);
+}
+
+/* The tail never passes the head, so that a difference says which is first
+ * even for a reader that lies. */
+static bool is_past(uint64_t tail, uint64_t position)
+{
+    return (int64_t)(tail - position) >= 0;
+}
+
+bool hce_ce_ring_has_passed(const hce_ce_ring_end_t *end, uint64_t position)
+{
+    /* Acquire: the reader's loads of what an entry refers to came before its
+     * store of tail in hce_ce_ring_drain(), so it may be overwritten. */
+    return is_past(
+        atomic_load_explicit(&end->ring->tail, memory_order_acquire),
+        position);
+}
+
+bool hce_ce_ring_await(hce_ce_ring_end_t *end, uint64_t position)
+{
+    /* Sequentially consistent both: see hce_ce_ring_has_room(). */
+    atomic_exchange(&end->ring->starved, 1);
+    return is_past(atomic_load(&end->ring->tail), position);
 }
 
 bool hce_ce_ring_is_drained(const hce_ce_ring_end_t *end)
@@ -156,6 +200,20 @@ static bool is_allowed(const hce_ce_ring_sink_t *sink, uint64_t addr,
     return false;
 }
 
+static bool is_in_outbox(const hce_ce_ring_sink_t *sink, const entry_t *entry)
+{
+    return entry->value <= sink->outbox_size &&
+           entry->len <= sink->outbox_size - entry->value;
+}
+
+static void refer_take(const entry_t *entry, const hce_ce_ring_sink_t *sink)
+{
+    char *dst = (char *)(uintptr_t)entry->where;
+
+    hce_ce_loop_copy(&dst, 1, sink->outbox + entry->value, entry->len,
+                     entry->flags & 1);
+}
+
 /* NULL, or what is wrong with the entry, which lies in have bytes. */
 static const char *entry_take(const hce_ce_ring_end_t *end,
                               const entry_t *entry, uint64_t have,
@@ -169,12 +227,18 @@ static const char *entry_take(const hce_ce_ring_end_t *end,
         hce_counter_post(&sink->counters[entry->where], entry->value);
         return NULL;
     }
-    if (entry->kind != ENTRY_DATA || entry_need(entry->len) > have)
+    if ((entry->kind != ENTRY_DATA && entry->kind != ENTRY_REFER) ||
+        entry_size(entry) > have)
         return "a damaged entry";
+    if (entry->kind == ENTRY_REFER && !is_in_outbox(sink, entry))
+        return "data outside of its outbox";
     if (!is_allowed(sink, entry->where, entry->len))
         return "data outside of the buffers that it may write";
-    bytes_out(end, end->here + UNIT, (void *)(uintptr_t)entry->where,
-              entry->len);
+    if (entry->kind == ENTRY_REFER)
+        refer_take(entry, sink);
+    else
+        bytes_out(end, end->here + UNIT, (void *)(uintptr_t)entry->where,
+                  entry->len);
     return NULL;
 }
 
@@ -203,7 +267,7 @@ hce_status_t hce_ce_ring_drain(hce_ce_ring_end_t *end,
             *why_p = why;
             return HCE_ERR_INTERNAL;
         }
-        end->here += entry_need(entry.len);
+        end->here += entry_size(&entry);
     }
     /* Sequentially consistent, with starved: see hce_ce_ring_has_room(). It
      * is also the release that hce_ce_ring_is_drained() pairs with. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * A staging ring: bytes and posts from one writer to the one rank in whose
- * segment the ring lies, in order. The writer's contents are treated as
- * hostile by the reader.
+ * A staging ring: bytes, references to bytes in the writer's outbox, and
+ * posts from one writer to the one rank in whose segment the ring lies, in
+ * order. The writer's contents are treated as hostile by the reader.
  */
 #ifndef HCE_CE_HOST_RING_H
 #define HCE_CE_HOST_RING_H
@@ -44,9 +44,19 @@ typedef struct hce_ce_ring_sink {
     size_t num_ranges;
     hce_counter_t *counters;
     uint32_t num_counters;
+    const char *outbox; /* the writer's */
+    size_t outbox_size;
 } hce_ce_ring_sink_t;
 
-#define HCE_CE_RING_POST_SIZE 32u /* bytes of ring that a post takes */
+/* Data that lie in the writer's outbox. */
+typedef struct hce_ce_ring_refer {
+    uint64_t offset;
+    uint32_t len;
+    bool streaming; /* better copied out past the caches */
+} hce_ce_ring_refer_t;
+
+/* Bytes of ring that a post takes, or data in the outbox. */
+#define HCE_CE_RING_POST_SIZE 32u
 
 /* Writer, while opening; reader, once all have opened. */
 void hce_ce_ring_use(hce_ce_ring_end_t *end);
@@ -63,6 +73,13 @@ bool hce_ce_ring_has_room(hce_ce_ring_end_t *end, size_t need);
 void hce_ce_ring_put(hce_ce_ring_end_t *end, uint64_t addr, const char *src,
                      size_t len);
 void hce_ce_ring_post(hce_ce_ring_end_t *end, uint32_t index, uint64_t value);
+void hce_ce_ring_refer(hce_ce_ring_end_t *end, uint64_t addr,
+                       const hce_ce_ring_refer_t *to);
+
+/* Writer: has the reader dealt with all up to position? Acquire. If it has
+ * not, await also lets the reader's next move wake the writer. */
+bool hce_ce_ring_has_passed(const hce_ce_ring_end_t *end, uint64_t position);
+bool hce_ce_ring_await(hce_ce_ring_end_t *end, uint64_t position);
 
 /* Writer: has the reader dealt with everything? Acquire. */
 bool hce_ce_ring_is_drained(const hce_ce_ring_end_t *end);

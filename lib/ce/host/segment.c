@@ -7,6 +7,7 @@
 
 #include "ce/host/segment.h"
 
+#include "ce/host/outbox.h"
 #include "util/log.h"
 #include "util/math.h"
 
@@ -27,7 +28,7 @@ static hce_ce_seg_t *own_segs;
 static uint64_t last_serial;
 
 typedef struct offsets {
-    size_t probes, counters, rings, ring_data, end;
+    size_t probes, counters, rings, ring_data, outbox, end;
 } offsets_t;
 
 static offsets_t offsets_get(const hce_ce_seg_shape_t *shape)
@@ -41,7 +42,8 @@ static offsets_t offsets_get(const hce_ce_seg_shape_t *shape)
         at.counters + shape->num_counters * sizeof(hce_counter_t), 64);
     at.ring_data =
         hce_round_up(at.rings + num * sizeof(hce_ce_ring_t), RING_ALIGN);
-    at.end = at.ring_data + num * HCE_CE_RING_SIZE;
+    at.outbox = at.ring_data + num * HCE_CE_RING_SIZE;
+    at.end = at.outbox + HCE_CE_OUTBOX_SIZE;
     return at;
 }
 
@@ -58,6 +60,7 @@ static void seg_init(hce_ce_seg_t *seg, const hce_ce_seg_shape_t *shape)
     seg->counters = (hce_counter_t *)(base + at.counters);
     seg->rings = (hce_ce_ring_t *)(base + at.rings);
     seg->ring_data = base + at.ring_data;
+    seg->outbox = base + at.outbox;
 }
 
 static hce_status_t seg_alloc(hce_ce_seg_t **seg_p)

@@ -2,8 +2,8 @@
  * Copyright (c) the libhce authors
  *
  * The segment of a rank: what its node peers see of it and write to it. Head
- * with the doorbell's state, board, counters, and a staging ring for each
- * peer, of which only those that are used ever take memory.
+ * with the doorbell's state, board, counters, a staging ring for each peer,
+ * and its outbox, of which only those that are used ever take memory.
  */
 #ifndef HCE_CE_HOST_SEGMENT_H
 #define HCE_CE_HOST_SEGMENT_H
@@ -14,7 +14,7 @@
 #include "util/shm.h"
 
 #define HCE_CE_SEG_MAGIC   0x6863652d73656730ull /* "hce-seg0" */
-#define HCE_CE_SEG_VERSION 1u
+#define HCE_CE_SEG_VERSION 2u
 
 /* First in the segment. */
 typedef struct hce_ce_seg_head {
@@ -46,6 +46,7 @@ typedef struct hce_ce_seg {
     _Atomic(uint64_t) *probes; /* [num_lranks], by writer */
     hce_ce_ring_t *rings;      /* [num_lranks], by writer */
     char *ring_data;
+    char *outbox; /* HCE_CE_OUTBOX_SIZE bytes that the owner fills */
 } hce_ce_seg_t;
 
 /* A new one of rank; keeps a duplicate of doorbell. */

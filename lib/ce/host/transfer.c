@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAPPED_MAX 16 /* destinations of one pass over the source */
+#define MAPPED_MAX   16 /* destinations of one pass over the source */
+#define OUTBOX_PIECE (32u * 1024) /* published at once: readers overlap */
 
 hce_counter_t *hce_ce_counters(hce_ce_t *ce)
 {
@@ -75,16 +76,34 @@ static hce_status_t vm_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
     return error == ESRCH ? HCE_ERR_GONE : HCE_ERR_SYSTEM;
 }
 
-/* Bytes that copy takes of the ring to lrank. */
-static size_t ring_need(const hce_ce_copy_t *copy, int lrank)
+static int num_staged(const hce_ce_copy_t *copy)
 {
+    int i, num = 0;
+
+    for (i = 0; i < copy->num_dsts; i++)
+        num += copy->dsts[i].target->how == HCE_CE_STAGED;
+    return num;
+}
+
+/* With one destination the ring does as well. */
+static bool is_by_outbox(const hce_ce_copy_t *copy)
+{
+    return copy->len > 0 && num_staged(copy) > 1;
+}
+
+/* Bytes that copy takes of the ring to lrank. */
+static size_t ring_need(const hce_ce_copy_t *copy, int lrank, bool by_outbox)
+{
+    size_t each =
+        by_outbox ? hce_div_up(copy->len, OUTBOX_PIECE) * HCE_CE_RING_POST_SIZE
+                  : hce_ce_ring_need(copy->len);
     size_t need = 0;
     int i;
 
     for (i = 0; i < copy->num_dsts; i++) {
         if (copy->dsts[i].target->how == HCE_CE_STAGED &&
             copy->dsts[i].target->lrank == lrank)
-            need += hce_ce_ring_need(copy->len);
+            need += each;
     }
     return need;
 }
@@ -93,6 +112,7 @@ static size_t ring_need(const hce_ce_copy_t *copy, int lrank)
 static hce_status_t copy_check(hce_ce_t *ce, const hce_ce_copy_t *copy,
                                int *bad_lrank_p)
 {
+    bool by_outbox = is_by_outbox(copy);
     const hce_ce_target_t *target;
     uint64_t offset;
     int i;
@@ -112,9 +132,12 @@ static hce_status_t copy_check(hce_ce_t *ce, const hce_ce_copy_t *copy,
         }
         if (target->how == HCE_CE_STAGED &&
             !hce_ce_ring_has_room(&ce->peers[target->lrank].tx,
-                                  ring_need(copy, target->lrank)))
+                                  ring_need(copy, target->lrank, by_outbox)))
             return HCE_ERR_NO_RESOURCE;
     }
+    if (by_outbox &&
+        !hce_ce_outbox_has_room(&ce->outbox, ce->ring_ends, copy->len))
+        return HCE_ERR_NO_RESOURCE;
     return HCE_OK;
 }
 
@@ -136,32 +159,76 @@ static void mapped_copy(const hce_ce_copy_t *copy)
         hce_ce_loop_copy(dsts, n, copy->src, copy->len, copy->streaming);
 }
 
+/* Once into the outbox, from where all take it. */
+static void outbox_copy(hce_ce_t *ce, const hce_ce_copy_t *copy)
+{
+    uint64_t at = hce_ce_outbox_take(&ce->outbox, copy->len);
+    hce_ce_ring_refer_t refer = {.streaming = copy->streaming};
+    const hce_ce_dst_t *dst;
+    size_t done;
+    char *to;
+    int i;
+
+    for (done = 0; done < copy->len; done += refer.len) {
+        refer.offset = at + done;
+        refer.len = (uint32_t)hce_min(copy->len - done, OUTBOX_PIECE);
+        to = ce->outbox.data + refer.offset;
+        hce_ce_loop_copy(&to, 1, (const char *)copy->src + done, refer.len,
+                         false);
+        for (i = 0; i < copy->num_dsts; i++) {
+            dst = &copy->dsts[i];
+            if (dst->target->how == HCE_CE_STAGED)
+                hce_ce_ring_refer(&ce->peers[dst->target->lrank].tx,
+                                  dst->target->remote + dst->offset + done,
+                                  &refer);
+        }
+    }
+}
+
+static void staged_copy(hce_ce_t *ce, const hce_ce_copy_t *copy)
+{
+    bool by_outbox = is_by_outbox(copy);
+    const hce_ce_dst_t *dst;
+    hce_ce_peer_t *peer;
+    int i;
+
+    if (by_outbox)
+        outbox_copy(ce, copy);
+    for (i = 0; i < copy->num_dsts; i++) {
+        dst = &copy->dsts[i];
+        if (dst->target->how != HCE_CE_STAGED)
+            continue;
+        peer = &ce->peers[dst->target->lrank];
+        if (by_outbox)
+            hce_ce_outbox_mark(&ce->outbox, dst->target->lrank, &peer->tx);
+        else
+            hce_ce_ring_put(&peer->tx, dst->target->remote + dst->offset,
+                            copy->src, copy->len);
+        /* No post may be possible before the peer makes room. */
+        hce_ce_seg_ring_bell(peer->seg);
+    }
+}
+
 hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
                          int *bad_lrank_p)
 {
     const hce_ce_dst_t *dst;
-    hce_ce_peer_t *peer;
     hce_status_t status;
     int i;
 
     status = copy_check(ce, copy, bad_lrank_p);
     if (status != HCE_OK || copy->len == 0)
         return status;
+    staged_copy(ce, copy); /* first: it gives others something to do */
     mapped_copy(copy);
     for (i = 0; i < copy->num_dsts; i++) {
         dst = &copy->dsts[i];
-        peer = &ce->peers[dst->target->lrank];
-        if (dst->target->how == HCE_CE_VM) {
-            status = vm_copy(ce, copy, dst);
-            if (status != HCE_OK) {
-                *bad_lrank_p = dst->target->lrank;
-                return status;
-            }
-        } else if (dst->target->how == HCE_CE_STAGED) {
-            hce_ce_ring_put(&peer->tx, dst->target->remote + dst->offset,
-                            copy->src, copy->len);
-            /* No post may be possible before the peer makes room. */
-            hce_ce_seg_ring_bell(peer->seg);
+        if (dst->target->how != HCE_CE_VM)
+            continue;
+        status = vm_copy(ce, copy, dst);
+        if (status != HCE_OK) {
+            *bad_lrank_p = dst->target->lrank;
+            return status;
         }
     }
     return HCE_OK;
@@ -284,7 +351,9 @@ static hce_status_t ring_progress(hce_ce_t *ce, hce_ce_peer_t *peer)
     const hce_ce_ring_sink_t sink = {.ranges = ce->ranges,
                                      .num_ranges = ce->num_ranges,
                                      .counters = ce->seg->counters,
-                                     .num_counters = ce->num_counters};
+                                     .num_counters = ce->num_counters,
+                                     .outbox = peer->seg->outbox,
+                                     .outbox_size = HCE_CE_OUTBOX_SIZE};
     const char *why;
     bool starved;
     hce_status_t status;
