@@ -7,7 +7,9 @@
  */
 #include "config.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +27,16 @@ static int victim; /* rank that is at fault */
 static unsigned round_number;
 static uint64_t seed;
 
-/* Calls until an error comes, which it returns. */
-static hce_status_t call_until_error(job_t *job, hce_comm_h comm,
-                                     int report_after)
+/* Makes so many calls, or until an error comes, which it returns. */
+static hce_status_t call_some(job_t *job, hce_comm_h comm, unsigned num,
+                              int report_after)
 {
     unsigned char *send = malloc(LEN);
     unsigned char *recv = malloc((size_t)job->size * LEN);
     hce_status_t status = HCE_OK;
     unsigned i;
 
-    for (i = 0; status == HCE_OK; i++) {
+    for (i = 0; i < num && status == HCE_OK; i++) {
         job_fill(send, LEN, job->rank, i);
         status = hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL);
         if (status == HCE_OK)
@@ -47,6 +49,12 @@ static hce_status_t call_until_error(job_t *job, hce_comm_h comm,
     free(send);
     free(recv);
     return status;
+}
+
+static hce_status_t call_until_error(job_t *job, hce_comm_h comm,
+                                     int report_after)
+{
+    return call_some(job, comm, UINT_MAX, report_after);
 }
 
 static int expect_error(hce_comm_h comm, hce_status_t have,
@@ -89,6 +97,44 @@ static void test_gone(job_t *job)
     usleep((useconds_t)(hce_rand_next(&seed) % 3000));
     kill(job->pids[victim], SIGKILL);
     JOB_CHECK(job_end(job, victim) == 0);
+}
+
+/* A program that a rank has started outlives it and holds whatever was not
+ * closed on exec. Only the end of the process can tell here. */
+static int rank_survived(job_t *job)
+{
+    char *argv[] = {"sleep", "120", NULL};
+    hce_comm_h comm;
+    pid_t child;
+
+    setenv("HCE_SILENCE", "0", 1);
+    setenv("HCE_TIMEOUT", "0", 1);
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    (void)call_some(job, comm, 3, -1); /* all is connected */
+    if (job->rank == victim) {
+        if (round_number % 2 == 0) {
+            JOB_CHECK(posix_spawnp(&child, argv[0], NULL, NULL, argv,
+                                   environ) == 0);
+        } else if ((child = fork()) == 0) {
+            execvp(argv[0], argv);
+            _exit(127);
+        }
+        JOB_CHECK(child > 0 && write(job->report[1], &child,
+                                     sizeof(child)) == sizeof(child));
+    }
+    return expect_error(comm, call_until_error(job, comm, -1), HCE_ERR_GONE,
+                        victim);
+}
+
+static void test_survived(job_t *job)
+{
+    pid_t child;
+
+    job_start(job, SIZE, 2, rank_survived);
+    JOB_CHECK(read(job->report[0], &child, sizeof(child)) == sizeof(child));
+    kill(job->pids[victim], SIGKILL);
+    JOB_CHECK(job_end(job, victim) == 0);
+    JOB_CHECK(kill(child, SIGKILL) == 0); /* it was there all the time */
 }
 
 static int rank_silent(job_t *job)
@@ -261,8 +307,9 @@ static const struct {
     unsigned rounds;
 } cases[] = {
     {"gone", test_gone, 8},         {"silent", test_silent, 2},
-    {"absent", test_absent, 2},     {"mismatch", test_mismatch, 24},
-    {"abort", test_abort, 4},       {"leaves", test_leaves, 8},
+    {"survived", test_survived, 8}, {"absent", test_absent, 2},
+    {"mismatch", test_mismatch, 24}, {"abort", test_abort, 4},
+    {"leaves", test_leaves, 8},
 };
 
 /* faults [CASE [ROUNDS [SEED]]] */
