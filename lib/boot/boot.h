@@ -3,7 +3,8 @@
  *
  * Bootstrap and control: how ranks find each other, agree on small data, and
  * learn of each other's end. One TCP star a group: rank 0 is the hub, each
- * other rank has one connection to it, kept until hce_boot_destroy.
+ * other rank has one connection to it, kept until hce_boot_destroy. A hub that
+ * leaves before the others hands them over to the next rank.
  *
  * Threads: blocking calls by one thread at a time; hce_boot_progress may run
  * in another thread meanwhile (a mutex inside). Callbacks come from whichever
@@ -113,8 +114,8 @@ void hce_boot_abort(hce_boot_t *boot, const hce_boot_news_t *news);
 
 /* Orderly end: tells the others that this rank leaves, and waits until all
  * have left or left_ns has passed. A rank that said goodbye is not "gone". The
- * watch over the group ends when rank 0 has left. After news it only waits
- * until these are sent. */
+ * others go on watching each other. After news it only waits until these are
+ * sent. */
 void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns);
 
 /* In the child after fork: closes descriptors, touches nothing else. */

@@ -141,6 +141,16 @@ static void leaver_blame(hce_boot_t *boot, const hce_boot_link_t *link,
         hce_boot_rank_text(boot, link->rank, name, sizeof(name)), needed_by);
 }
 
+void hce_boot_exchange_forgo(hce_boot_t *boot)
+{
+    if (boot->exchange.is_open && !boot->exchange.has_result) {
+        hce_boot_news_tell(boot, HCE_ERR_GONE, 0,
+                           "rank 0 has left the group, which rank %d still "
+                           "needs",
+                           boot->rank);
+    }
+}
+
 void hce_boot_exchange_check(hce_boot_t *boot)
 {
     bool is_complete = true;
@@ -290,7 +300,9 @@ static void exchange_start(hce_boot_t *boot, hce_boot_kind_t kind,
     exchange->part = in;
     exchange->part_len = len;
     exchange->is_open = true;
-    if (hce_boot_is_hub(boot)) {
+    if (boot->hub != 0) {
+        hce_boot_exchange_forgo(boot);
+    } else if (hce_boot_is_hub(boot)) {
         hce_boot_exchange_check(boot);
     } else if (boot->links[0].has_left ||
                !hce_boot_link_is_open(&boot->links[0])) {

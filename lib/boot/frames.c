@@ -48,6 +48,14 @@ static const rule_t rules[HCE_BOOT_TYPE_LAST] = {
                       sizeof(hce_boot_heartbeat_t), hce_boot_on_ask},
     [HCE_BOOT_GOODBYE] = {TO_HUB | TO_LEAF, 0, 0, hce_boot_on_goodbye},
     [HCE_BOOT_END] = {TO_LEAF, 0, 0, hce_boot_on_end},
+    [HCE_BOOT_APPOINT] = {TO_LEAF, sizeof(hce_boot_appoint_msg_t),
+                          sizeof(hce_boot_appoint_msg_t), hce_boot_on_appoint},
+    [HCE_BOOT_PLACE] = {TO_HUB, sizeof(hce_boot_place_msg_t),
+                        sizeof(hce_boot_place_msg_t), hce_boot_on_place},
+    [HCE_BOOT_HANDOVER] = {TO_LEAF, sizeof(hce_boot_handover_msg_t),
+                           HCE_BOOT_PART_MAX, hce_boot_on_handover},
+    [HCE_BOOT_ADOPT] = {TO_LEAF, sizeof(hce_boot_adopt_msg_t),
+                        sizeof(hce_boot_adopt_msg_t), hce_boot_on_adopt},
 };
 
 static void link_broken(hce_boot_t *boot, hce_boot_link_t *link,
@@ -68,6 +76,10 @@ static void frame_handle(hce_boot_t *boot, hce_boot_link_t *link,
     int direction = hce_boot_is_hub(boot) ? TO_HUB : TO_LEAF;
     const rule_t *rule;
 
+    if (link->is_unproved && frame->type != HCE_BOOT_ADOPT) {
+        hce_boot_link_lost(boot, link, NULL); /* not our new hub */
+        return;
+    }
     if (frame->version != HCE_BOOT_WIRE_VERSION ||
         frame->type >= HCE_BOOT_TYPE_LAST ||
         (rules[frame->type].direction & direction) == 0) {

@@ -45,6 +45,11 @@ hce_status_t hce_boot_group_create(const char *name, int rank, int size,
         hce_boot_conn_init(&boot->links[i].conn, -1, 0);
         boot->links[i].rank = rank == 0 ? i + 1 : 0;
     }
+    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++) {
+        hce_boot_conn_init(&boot->heir.callers[i].conn, -1, 0);
+    }
+    boot->heir.rank = -1;
+    boot->heir.return_ns = HCE_TIME_NEVER;
     boot->watch.next_beat_ns = HCE_TIME_NEVER;
     atomic_init(&boot->report_call, 0);
     atomic_init(&boot->report_waits_for, -1);
@@ -101,6 +106,7 @@ void hce_boot_destroy(hce_boot_t *boot)
         hce_boot_conn_close(&boot->links[i].conn);
         free(boot->links[i].part_data);
     }
+    hce_boot_heir_cleanup(boot);
     hce_boot_exchange_cleanup(boot);
     close(boot->epfd);
     close(boot->wake_fd);
@@ -120,6 +126,13 @@ void hce_boot_forked(hce_boot_t *boot)
             boot->links[i].conn.fd = -1;
         }
     }
+    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++) {
+        if (boot->heir.callers[i].conn.fd >= 0) {
+            close(boot->heir.callers[i].conn.fd);
+            boot->heir.callers[i].conn.fd = -1;
+        }
+    }
+    hce_boot_listen_close(&boot->heir.listen);
     close(boot->epfd);
     close(boot->wake_fd);
     boot->epfd = -1;
@@ -288,8 +301,13 @@ static int events_handle(hce_boot_t *boot)
     int count = epoll_wait(boot->epfd, events, TURN_EVENTS, 0);
 
     for (int i = 0; i < count; i++) {
-        hce_boot_link_t *link = &boot->links[events[i].data.u32];
+        hce_boot_link_t *link;
 
+        if (events[i].data.u32 >= HCE_BOOT_EVENT_ADOPT) {
+            hce_boot_adopt_event(boot, events[i].data.u32);
+            continue;
+        }
+        link = &boot->links[events[i].data.u32];
         if ((events[i].events & EPOLLOUT) != 0) {
             (void)hce_boot_conn_flush(&link->conn);
             link_watch_out(boot, link);
@@ -321,6 +339,7 @@ void hce_boot_turn(hce_boot_t *boot)
         count = events_handle(boot);
         some = some || count > 0;
     }
+    hce_boot_heir_tick(boot, now);
     hce_boot_watch_tick(boot, now);
     hce_boot_stuck_tick(boot, now);
     hce_boot_news_tick(boot, now);
@@ -339,7 +358,7 @@ uint64_t hce_boot_due_ns(const hce_boot_t *boot)
     if (boot->complaint.is_open) {
         due = hce_min(due, boot->complaint.decide_ns);
     }
-    return due;
+    return hce_min(due, boot->heir.return_ns);
 }
 
 static void sleep_until(hce_boot_t *boot, uint64_t then)

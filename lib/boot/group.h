@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Inside of a group: a star of links around rank 0, the hub. The hub has a
- * link to each other rank, a leaf has one. All functions here want the
- * group's lock held, unless they say otherwise.
+ * Inside of a group: a star of links around one rank, the hub: rank 0, until
+ * it leaves and another takes over. The hub has a link to each other rank, a
+ * leaf has one. All functions here want the group's lock held, unless they
+ * say otherwise.
  */
 #ifndef HCE_BOOT_GROUP_H
 #define HCE_BOOT_GROUP_H
@@ -25,6 +26,8 @@ typedef struct hce_boot_link {
     bool want_out;     /* epoll looks for room to send */
     bool has_left;     /* has said goodbye */
     bool is_watched;   /* has sent a heartbeat: its silence counts */
+    bool is_awaited;   /* new hub: the rank has not returned yet */
+    bool is_unproved;  /* leaf: the new hub has not adopted it yet */
     uint64_t heard_ns; /* when something came last */
     uint64_t heard_bytes;
     hce_boot_heartbeat_t report;
@@ -34,6 +37,12 @@ typedef struct hce_boot_link {
     void *part_data;
     size_t part_len;
 } hce_boot_link_t;
+
+/* A connection to a new hub that has not proved that it is a rank's. */
+typedef struct hce_boot_caller {
+    hce_boot_conn_t conn;
+    uint64_t since_ns;
+} hce_boot_caller_t;
 
 typedef struct hce_boot_watch {
     bool is_started;
@@ -77,6 +86,27 @@ typedef struct hce_boot_complaint {
     char text[HCE_BOOT_TEXT_LEN];
 } hce_boot_complaint_t;
 
+#define HCE_BOOT_CALLERS_MAX 16
+
+/* Who follows the hub, see heir.c and adopt.c. */
+typedef struct hce_boot_heir {
+    int rank;       /* hub: whom it has appointed, or -1 */
+    bool has_place; /* hub: where that one listens */
+    hce_boot_place_msg_t place;
+    hce_boot_listen_t listen; /* heir: num is 0 for the others */
+    bool is_handed;           /* hub: it is hub no longer */
+    /* Leaf: to be carried out at the end of the turn; left is malloc'd. */
+    bool is_due;
+    hce_boot_handover_msg_t handover;
+    uint8_t *left;
+    /* Leaf and new hub: proofs between them are good for this place. */
+    uint8_t hub_nonce[HCE_BOOT_NONCE_LEN];
+    uint8_t leaf_nonce[HCE_BOOT_NONCE_LEN];
+    /* New hub: how long ranks may return, and who has called. */
+    uint64_t return_ns;
+    hce_boot_caller_t callers[HCE_BOOT_CALLERS_MAX];
+} hce_boot_heir_t;
+
 struct hce_boot {
     char name[8];
     int rank, size;
@@ -92,8 +122,10 @@ struct hce_boot {
     pthread_mutex_t lock; /* protects what follows */
     bool has_started;     /* all ranks are there */
     int waiters;
+    int hub; /* rank */
     int num_links;
-    hce_boot_link_t *links; /* hub: of rank i + 1; leaf: of rank 0 */
+    hce_boot_link_t *links; /* hub: of all others by rank; leaf: of the hub */
+    hce_boot_heir_t heir;
     hce_boot_watch_t watch;
     hce_boot_verdict_t verdict;
     hce_boot_exchange_t exchange;
@@ -104,7 +136,14 @@ struct hce_boot {
 
 static inline bool hce_boot_is_hub(const hce_boot_t *boot)
 {
-    return boot->rank == 0;
+    return boot->rank == boot->hub;
+}
+
+/* Hub: the link of another rank. */
+static inline hce_boot_link_t *hce_boot_link_of(const hce_boot_t *boot,
+                                                int rank)
+{
+    return &boot->links[rank < boot->hub ? rank : rank - 1];
 }
 
 static inline bool hce_boot_link_is_open(const hce_boot_link_t *link)
@@ -154,6 +193,41 @@ hce_status_t hce_boot_wait(hce_boot_t *boot, const hce_boot_until_t *until);
 /* When the next turn is due if nothing comes. */
 uint64_t hce_boot_due_ns(const hce_boot_t *boot);
 
+/* heir.c */
+
+/* Hub: chooses who follows, if there is nobody and anybody is needed. */
+void hce_boot_heir_appoint(hce_boot_t *boot);
+/* Hub, at its end: sends the others to the heir. */
+void hce_boot_hand_over(hce_boot_t *boot);
+/* Carries out a handover that has come. After all links have been read: they
+ * change. */
+void hce_boot_heir_tick(hce_boot_t *boot, uint64_t now);
+/* lock need not be held: nobody else knows the group any more. */
+void hce_boot_heir_cleanup(hce_boot_t *boot);
+/* Of a frame that is sent by or to rank. */
+void hce_boot_heir_mac(const hce_boot_t *boot, int rank,
+                       const uint8_t nonce[HCE_BOOT_NONCE_LEN],
+                       hce_boot_type_t type, uint8_t mac[HCE_BOOT_KEY_LEN]);
+hce_status_t hce_boot_on_appoint(hce_boot_t *boot, hce_boot_link_t *link,
+                                 const void *body, size_t len);
+hce_status_t hce_boot_on_place(hce_boot_t *boot, hce_boot_link_t *link,
+                               const void *body, size_t len);
+hce_status_t hce_boot_on_handover(hce_boot_t *boot, hce_boot_link_t *link,
+                                  const void *body, size_t len);
+hce_status_t hce_boot_on_adopt(hce_boot_t *boot, hce_boot_link_t *link,
+                               const void *body, size_t len);
+
+/* adopt.c */
+
+/* Events of the epoll set from this number on are not those of links. */
+#define HCE_BOOT_EVENT_ADOPT 0x40000000u
+
+/* Heir: becomes the hub. left has a bit for each rank that has left. */
+hce_status_t hce_boot_adopt_start(hce_boot_t *boot, const uint8_t *left);
+void hce_boot_adopt_event(hce_boot_t *boot, uint32_t event);
+void hce_boot_adopt_tick(hce_boot_t *boot, uint64_t now);
+void hce_boot_adopt_stop(hce_boot_t *boot);
+
 /* frames.c */
 
 /* Handles what has come; the link may be closed afterwards. */
@@ -170,9 +244,15 @@ void hce_boot_news_tell(hce_boot_t *boot, hce_status_t status, int rank,
                         const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void hce_boot_news_tick(hce_boot_t *boot, uint64_t now);
+/* Hub: for a rank that returns after the verdict. */
+void hce_boot_news_repeat(hce_boot_t *boot, hce_boot_link_t *link);
+/* Hub: ends its wait for others to leave, if all have. */
+void hce_boot_end_check(hce_boot_t *boot);
 /* The connection has ended by itself, or is broken, as why says. */
 void hce_boot_link_lost(hce_boot_t *boot, hce_boot_link_t *link,
                         const char *why);
+/* Leaf: the new hub is not there. */
+void hce_boot_hub_missed(hce_boot_t *boot, hce_boot_link_t *link);
 hce_status_t hce_boot_on_news(hce_boot_t *boot, hce_boot_link_t *link,
                               const void *body, size_t len);
 hce_status_t hce_boot_on_goodbye(hce_boot_t *boot, hce_boot_link_t *link,
@@ -207,6 +287,8 @@ void hce_boot_exchange_cleanup(hce_boot_t *boot);
 /* Hub: ends the open exchange if all parts are there, or if a rank that has
  * not given its part has left. */
 void hce_boot_exchange_check(hce_boot_t *boot);
+/* Rank 0 has left, with which there is no exchange. */
+void hce_boot_exchange_forgo(hce_boot_t *boot);
 hce_status_t hce_boot_on_part(hce_boot_t *boot, hce_boot_link_t *link,
                               const void *body, size_t len);
 hce_status_t hce_boot_on_result(hce_boot_t *boot, hce_boot_link_t *link,

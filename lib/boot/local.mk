@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
+	lib/boot/adopt.c \
 	lib/boot/boot.h \
 	lib/boot/bootstraps.h \
 	lib/boot/conn.c \
@@ -10,6 +11,7 @@ libhcecore_la_SOURCES += \
 	lib/boot/frames.c \
 	lib/boot/group.c \
 	lib/boot/group.h \
+	lib/boot/heir.c \
 	lib/boot/host.c \
 	lib/boot/host.h \
 	lib/boot/join.c \

@@ -98,6 +98,12 @@ hce_status_t hce_boot_net_resolve(const char *name, hce_boot_addr_t *addrs,
     int max = *num_p, num = 0;
     int rc = getaddrinfo(name, NULL, &hints, &list);
 
+    /* RFC 6761: it means loopback, also where nothing says so. */
+    if (rc != 0 && max > 0 && strcmp(name, "localhost") == 0) {
+        hce_boot_addr_loopback(&addrs[0]);
+        *num_p = 1;
+        return HCE_OK;
+    }
     if (rc != 0) {
         snprintf(why, why_size, "%s: %s", name,
                  rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));

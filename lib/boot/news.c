@@ -57,7 +57,7 @@ static void verdict_set(hce_boot_t *boot, const hce_boot_news_t *news,
     if (!boot->has_started) {
         hce_log(DEBUG, BOOT, "%s", news->text); /* an error of the creation */
     } else if (is_told) {
-        hce_log(INFO, FAULT, "rank 0 says: %s", news->text);
+        hce_log(INFO, FAULT, "rank %d says: %s", boot->hub, news->text);
     } else {
         hce_log(ERROR, FAULT, "%s", news->text);
     }
@@ -93,6 +93,16 @@ void hce_boot_news_tick(hce_boot_t *boot, uint64_t now)
 {
     if (boot->verdict.has_pending && now >= boot->verdict.pending_ns) {
         verdict_set(boot, &boot->verdict.pending, false);
+    }
+}
+
+void hce_boot_news_repeat(hce_boot_t *boot, hce_boot_link_t *link)
+{
+    hce_boot_news_msg_t msg;
+
+    if (boot->verdict.have) {
+        news_pack(&boot->verdict.news, &msg);
+        hce_boot_link_send(boot, link, HCE_BOOT_NEWS, &msg, sizeof(msg));
     }
 }
 
@@ -155,15 +165,16 @@ hce_status_t hce_boot_on_news(hce_boot_t *boot, hce_boot_link_t *link,
     return HCE_OK;
 }
 
-/* Hub: the last one has left. */
-static void end_check(hce_boot_t *boot)
+void hce_boot_end_check(hce_boot_t *boot)
 {
     if (!hce_boot_is_hub(boot) || !boot->has_left || boot->has_ended) {
         return;
     }
     for (int i = 0; i < boot->num_links; i++) {
-        if (hce_boot_link_is_open(&boot->links[i]) &&
-            !boot->links[i].has_left) {
+        const hce_boot_link_t *link = &boot->links[i];
+
+        if (link->is_awaited ||
+            (hce_boot_link_is_open(link) && !link->has_left)) {
             return;
         }
     }
@@ -172,14 +183,26 @@ static void end_check(hce_boot_t *boot)
                         hce_boot_buf_create(HCE_BOOT_END, NULL, 0, NULL, 0));
 }
 
+void hce_boot_hub_missed(hce_boot_t *boot, hce_boot_link_t *link)
+{
+    hce_log(INFO, FAULT,
+            "rank %d, the new hub, does not answer: from now on nobody tells "
+            "of ranks that end",
+            link->rank);
+    link->is_unproved = false;
+    link->has_left = true;
+}
+
 void hce_boot_link_lost(hce_boot_t *boot, hce_boot_link_t *link,
                         const char *why)
 {
-    bool is_expected =
-        link->has_left || (boot->has_left && !hce_boot_is_hub(boot));
+    bool is_expected = link->has_left || boot->heir.is_handed ||
+                       (boot->has_left && !hce_boot_is_hub(boot));
     char name[128];
 
-    if (why != NULL) {
+    if (link->is_unproved) {
+        hce_boot_hub_missed(boot, link);
+    } else if (why != NULL) {
         hce_boot_news_tell(boot, HCE_ERR_TRANSPORT, link->rank, "%s", why);
     } else if (!is_expected) {
         hce_boot_news_tell(
@@ -187,15 +210,19 @@ void hce_boot_link_lost(hce_boot_t *boot, hce_boot_link_t *link,
             hce_boot_rank_text(boot, link->rank, name, sizeof(name)));
     }
     hce_boot_link_close(boot, link);
-    end_check(boot);
+    hce_boot_end_check(boot);
 }
 
 hce_status_t hce_boot_on_goodbye(hce_boot_t *boot, hce_boot_link_t *link,
                                  const void *body, size_t len)
 {
     link->has_left = true;
+    if (link->rank == boot->heir.rank) {
+        boot->heir.rank = -1;
+        hce_boot_heir_appoint(boot);
+    }
     hce_boot_exchange_check(boot);
-    end_check(boot);
+    hce_boot_end_check(boot);
     return HCE_OK;
 }
 
@@ -232,8 +259,9 @@ void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns)
         boot->has_left = true;
         hce_boot_links_post(
             boot, hce_boot_buf_create(HCE_BOOT_GOODBYE, NULL, 0, NULL, 0));
-        end_check(boot);
+        hce_boot_end_check(boot);
     }
     (void)hce_boot_wait(boot, &until);
+    hce_boot_hand_over(boot);
     hce_boot_unlock(boot);
 }

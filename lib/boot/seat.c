@@ -386,6 +386,7 @@ static hce_status_t seats_check(seats_t *seats)
     } else if (seats->missing == 0) {
         boot->has_started = true;
         hce_boot_watch_start(boot, boot->watch.silence_ns);
+        hce_boot_heir_appoint(boot);
         hce_boot_links_post(
             boot, hce_boot_buf_create(HCE_BOOT_START, NULL, 0, NULL, 0));
         status = HCE_OK;

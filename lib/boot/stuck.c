@@ -71,7 +71,7 @@ static hce_boot_heartbeat_t report_of(const hce_boot_t *boot, int rank)
         return report;
     }
     if (rank != boot->rank) {
-        return boot->links[rank - 1].report;
+        return hce_boot_link_of(boot, rank)->report;
     }
     report.call =
         atomic_load_explicit(&boot->report_call, memory_order_relaxed);
@@ -85,7 +85,7 @@ static end_t end_find(const hce_boot_t *boot, int rank)
 {
     hce_boot_heartbeat_t report = report_of(boot, rank);
 
-    if (rank != 0 && boot->links[rank - 1].has_left) {
+    if (rank != boot->rank && hce_boot_link_of(boot, rank)->has_left) {
         return END_LEFT;
     }
     if (report.call != boot->complaint.call) {
@@ -223,8 +223,8 @@ static void complaint_judge_alone(hce_boot_t *boot,
 
     if (msg->waits_for >= 0) {
         hce_boot_news_tell(boot, HCE_ERR_TIMEOUT, rank,
-                           "rank %d waits for rank %d in call %llu (rank 0 "
-                           "has left, so no more is known): %s",
+                           "rank %d waits for rank %d in call %llu (the "
+                           "hub has left, so no more is known): %s",
                            boot->rank, rank, (unsigned long long)msg->call,
                            msg->text);
     } else {

@@ -10,6 +10,8 @@
 #ifndef HCE_BOOT_WIRE_H
 #define HCE_BOOT_WIRE_H
 
+#include "boot/net.h"
+
 #include <assert.h>
 #include <stdint.h>
 
@@ -18,7 +20,7 @@
 #endif
 
 #define HCE_BOOT_MAGIC        0x42454348u /* reads "HCEB" */
-#define HCE_BOOT_WIRE_VERSION 1
+#define HCE_BOOT_WIRE_VERSION 2
 
 #define HCE_BOOT_NONCE_LEN 16
 #define HCE_BOOT_KEY_LEN   16
@@ -47,6 +49,11 @@ typedef enum hce_boot_type {
     HCE_BOOT_ASK = 13,      /* hub: report now */
     HCE_BOOT_GOODBYE = 14,  /* both: I leave in good order */
     HCE_BOOT_END = 15,      /* hub: all ranks have said goodbye */
+    HCE_BOOT_APPOINT = 16,  /* hub: you follow when I have left */
+    HCE_BOOT_PLACE = 17,    /* leaf: where I then listen */
+    HCE_BOOT_HANDOVER = 18, /* hub: whom to turn to from now on */
+    HCE_BOOT_RETURN = 19,   /* leaf, to the new hub: who I am, and proof */
+    HCE_BOOT_ADOPT = 20,    /* new hub: its own proof */
     HCE_BOOT_TYPE_LAST
 } hce_boot_type_t;
 
@@ -91,14 +98,15 @@ typedef struct hce_boot_welcome {
     uint8_t seed[HCE_BOOT_NONCE_LEN]; /* with the key: the secret */
 } hce_boot_welcome_t;
 
-/* What HCE_BOOT_PROOF and HCE_BOOT_WELCOME authenticate. */
+/* What the macs of HCE_BOOT_PROOF, HCE_BOOT_WELCOME, HCE_BOOT_RETURN and
+ * HCE_BOOT_ADOPT authenticate. */
 typedef struct hce_boot_claim {
     uint8_t leaf_nonce[HCE_BOOT_NONCE_LEN];
     uint8_t hub_nonce[HCE_BOOT_NONCE_LEN];
     uint64_t job;
     int32_t rank;
     int32_t size;
-    uint32_t type; /* HCE_BOOT_PROOF or HCE_BOOT_WELCOME */
+    uint32_t type; /* of the frame that carries it */
     uint32_t reserved;
 } hce_boot_claim_t;
 
@@ -151,6 +159,38 @@ typedef struct hce_boot_stuck_msg {
     char text[HCE_BOOT_TEXT_LEN];
 } hce_boot_stuck_msg_t;
 
+typedef struct hce_boot_appoint_msg {
+    uint32_t is_one_host; /* all ranks can be reached over loopback */
+    uint32_t reserved;
+} hce_boot_appoint_msg_t;
+
+typedef struct hce_boot_place_msg {
+    uint32_t num_addrs; /* the last one is loopback if there are two */
+    uint32_t reserved;
+    uint8_t nonce[HCE_BOOT_NONCE_LEN];
+    hce_boot_addr_t addrs[HCE_BOOT_LISTEN_MAX];
+} hce_boot_place_msg_t;
+
+/* One bit a rank follows, lowest first: set for those that have left. */
+typedef struct hce_boot_handover_msg {
+    int32_t heir; /* rank */
+    uint32_t reserved;
+    hce_boot_place_msg_t place;
+    hce_boot_who_t who; /* the heir is */
+} hce_boot_handover_msg_t;
+
+typedef struct hce_boot_return_msg {
+    int32_t rank;
+    uint32_t reserved;
+    uint8_t nonce[HCE_BOOT_NONCE_LEN];
+    uint8_t mac[HCE_BOOT_KEY_LEN];
+    hce_boot_who_t who;
+} hce_boot_return_msg_t;
+
+typedef struct hce_boot_adopt_msg {
+    uint8_t mac[HCE_BOOT_KEY_LEN];
+} hce_boot_adopt_msg_t;
+
 static_assert(sizeof(hce_boot_frame_t) == 16, "wire");
 static_assert(sizeof(hce_boot_who_t) == 88, "wire");
 static_assert(sizeof(hce_boot_hello_t) == 120, "wire");
@@ -163,5 +203,10 @@ static_assert(sizeof(hce_boot_heartbeat_t) == 16, "wire");
 static_assert(sizeof(hce_boot_part_t) == 16, "wire");
 static_assert(sizeof(hce_boot_news_msg_t) == 488, "wire");
 static_assert(sizeof(hce_boot_stuck_msg_t) == 496, "wire");
+static_assert(sizeof(hce_boot_appoint_msg_t) == 8, "wire");
+static_assert(sizeof(hce_boot_place_msg_t) == 64, "wire");
+static_assert(sizeof(hce_boot_handover_msg_t) == 160, "wire");
+static_assert(sizeof(hce_boot_return_msg_t) == 128, "wire");
+static_assert(sizeof(hce_boot_adopt_msg_t) == 16, "wire");
 
 #endif

@@ -4,6 +4,7 @@ boot_tests = \
 	tests/unit/boot_env \
 	tests/unit/boot_faults \
 	tests/unit/boot_group \
+	tests/unit/boot_heir \
 	tests/unit/boot_hostile
 check_PROGRAMS += $(boot_tests)
 TESTS += $(boot_tests)
@@ -16,6 +17,8 @@ tests_unit_boot_faults_SOURCES = tests/unit/boot_faults.c $(boot_ranks)
 tests_unit_boot_faults_LDADD = $(boot_ldadd)
 tests_unit_boot_group_SOURCES = tests/unit/boot_group.c $(boot_ranks)
 tests_unit_boot_group_LDADD = $(boot_ldadd)
+tests_unit_boot_heir_SOURCES = tests/unit/boot_heir.c $(boot_ranks)
+tests_unit_boot_heir_LDADD = $(boot_ldadd)
 tests_unit_boot_hostile_SOURCES = tests/unit/boot_hostile.c $(boot_ranks)
 tests_unit_boot_hostile_LDADD = $(boot_ldadd)
 

@@ -22,8 +22,6 @@
 
 #include <cmocka.h>
 
-#define NEWS_LIMIT_NS (30 * HCE_NS_PER_SEC)
-
 static uint64_t soon(void)
 {
     return hce_clock_deadline(RANKS_LIMIT_NS);
@@ -36,23 +34,6 @@ typedef struct expected {
     const char *text;
     int other_victim; /* may be blamed instead; -1 is nobody */
 } expected_t;
-
-/* Enough information to tell a failure by. */
-static void news_check(ranks_self_t *self, hce_status_t status, int rank,
-                       const char *text)
-{
-    const hce_boot_news_t *news = &self->news.news;
-
-    RANKS_CHECK(self, ranks_await_news(self, NEWS_LIMIT_NS));
-    RANKS_CHECK(self, self->news.count == 1);
-    RANKS_CHECK(self, news->status == (int)status);
-    RANKS_CHECK(self, news->rank == rank);
-    RANKS_CHECK(self, strstr(news->text, text) != NULL);
-    if (self->failures > 0) {
-        fprintf(stderr, "rank %d: news %d of rank %d: %s\n", self->rank,
-                news->status, news->rank, news->text);
-    }
-}
 
 /* All later calls fail alike, and at once. */
 static void dead_check(ranks_self_t *self)
@@ -73,7 +54,7 @@ static void killed_run(ranks_self_t *self)
         raise(SIGKILL);
     }
     snprintf(name, sizeof(name), "rank %d on ", expected->victim);
-    news_check(self, HCE_ERR_GONE, expected->victim, "is gone");
+    ranks_check_news(self, HCE_ERR_GONE, expected->victim, "is gone");
     RANKS_CHECK(self, strstr(self->news.news.text, name) != NULL);
     RANKS_CHECK(self, strstr(self->news.news.text, "(pid ") != NULL);
     dead_check(self);
@@ -104,7 +85,7 @@ static void killed_in_call_run(ranks_self_t *self)
         raise(SIGKILL);
     }
     RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_ERR_GONE);
-    news_check(self, HCE_ERR_GONE, expected->victim, "is gone");
+    ranks_check_news(self, HCE_ERR_GONE, expected->victim, "is gone");
 }
 
 static void test_killed_in_call(void **state)
@@ -144,7 +125,7 @@ static void killed_in_split_run(ranks_self_t *self)
     RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, soon(), &boot) ==
                           HCE_ERR_GONE);
     RANKS_CHECK(self, boot == NULL);
-    news_check(self, HCE_ERR_GONE, 2, "rank 2 on ");
+    ranks_check_news(self, HCE_ERR_GONE, 2, "rank 2 on ");
 }
 
 static void test_killed_in_split(void **state)
@@ -165,7 +146,7 @@ static void exit_run(ranks_self_t *self)
     if (self->rank == 1) {
         _exit(0);
     }
-    news_check(self, HCE_ERR_GONE, 1, "rank 1 on ");
+    ranks_check_news(self, HCE_ERR_GONE, 1, "rank 1 on ");
 }
 
 static void test_exit_without_goodbye(void **state)
@@ -194,7 +175,8 @@ static void stopped_run(ranks_self_t *self)
     RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
     RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
     stop->shared->attached++;
-    news_check(self, HCE_ERR_SILENT, stop->victim, "has sent nothing for");
+    ranks_check_news(self, HCE_ERR_SILENT, stop->victim,
+                     "has sent nothing for");
     stop->shared->informed++;
     hce_boot_goodbye(self->boot, 0);
 }
@@ -323,7 +305,7 @@ static void stuck_run(ranks_self_t *self)
         hce_boot_stuck(self->boot, report->call, report->waits_for,
                        "the snapshot");
     }
-    news_check(self, HCE_ERR_TIMEOUT, stuck->blamed, stuck->text);
+    ranks_check_news(self, HCE_ERR_TIMEOUT, stuck->blamed, stuck->text);
     RANKS_CHECK(self, strstr(self->news.news.text, "the snapshot") != NULL);
     hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
 }
@@ -387,7 +369,7 @@ static void abort_run(ranks_self_t *self)
                 hce_boot_split(self->boot, 0, 0, soon(), &witness) == HCE_OK);
     snprintf(mine.text, sizeof(mine.text), "rank %d aborts", self->rank);
     hce_boot_abort(self->boot, &mine);
-    RANKS_CHECK(self, ranks_await_news(self, NEWS_LIMIT_NS));
+    RANKS_CHECK(self, ranks_await_news(self, RANKS_NEWS_NS));
     RANKS_CHECK(self,
                 hce_boot_allgather(witness, &self->news.news, sizeof(all[0]),
                                    all, soon()) == HCE_OK);
@@ -420,7 +402,7 @@ static void shadow_run(ranks_self_t *self)
         raise(SIGKILL);
     }
     hce_boot_abort(self->boot, &mine);
-    news_check(self, HCE_ERR_GONE, 2, "is gone");
+    ranks_check_news(self, HCE_ERR_GONE, 2, "is gone");
 }
 
 static void test_shadow(void **state)
@@ -447,8 +429,8 @@ static void mismatch_run(ranks_self_t *self)
         status = hce_boot_allgather(self->boot, in, 8, out, soon());
     }
     RANKS_CHECK(self, status == HCE_ERR_MISMATCH);
-    news_check(self, HCE_ERR_MISMATCH, 1,
-               "calls barrier where rank 0 calls allgather");
+    ranks_check_news(self, HCE_ERR_MISMATCH, 1,
+                     "calls barrier where rank 0 calls allgather");
 }
 
 static void length_run(ranks_self_t *self)
@@ -458,8 +440,8 @@ static void length_run(ranks_self_t *self)
 
     RANKS_CHECK(self, hce_boot_allgather(self->boot, in, len, out, soon()) ==
                           HCE_ERR_MISMATCH);
-    news_check(self, HCE_ERR_MISMATCH, 2,
-               "gives 4 bytes to allgather, rank 0 gives 8");
+    ranks_check_news(self, HCE_ERR_MISMATCH, 2,
+                     "gives 4 bytes to allgather, rank 0 gives 8");
 }
 
 /* Rank self->arg never comes. */
@@ -475,7 +457,7 @@ static void late_run(ranks_self_t *self)
                         HCE_ERR_TIMEOUT);
     }
     snprintf(text, sizeof(text), "rank %d on ", *absent);
-    news_check(self, HCE_ERR_TIMEOUT, *absent, text);
+    ranks_check_news(self, HCE_ERR_TIMEOUT, *absent, text);
     RANKS_CHECK(self, strstr(self->news.news.text, "has not come") != NULL);
 }
 
@@ -485,12 +467,11 @@ static void left_run(ranks_self_t *self)
 
     if (self->rank == *leaver) {
         hce_boot_goodbye(self->boot, 0);
-        /* It serves until the others have gone. */
-        (void)ranks_await_news(self, NEWS_LIMIT_NS);
         return;
     }
     RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_ERR_GONE);
-    news_check(self, HCE_ERR_GONE, *leaver, "has left the group, which rank");
+    ranks_check_news(self, HCE_ERR_GONE, *leaver,
+                     "has left the group, which rank");
 }
 
 static void test_exchange_errors(void **state)
@@ -556,7 +537,7 @@ static void fork_run(ranks_self_t *self)
         raise(SIGKILL);
     }
     RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
-    news_check(self, HCE_ERR_GONE, 1, "is gone");
+    ranks_check_news(self, HCE_ERR_GONE, 1, "is gone");
 }
 
 static void test_fork(void **state)
@@ -596,11 +577,11 @@ static void nonsense_run(ranks_self_t *self)
                                    nonsense->bytes, nonsense->len,
                                    MSG_NOSIGNAL) == (ssize_t)nonsense->len);
         }
-        (void)ranks_await_news(self, NEWS_LIMIT_NS);
+        (void)ranks_await_news(self, RANKS_NEWS_NS);
         return;
     }
     snprintf(name, sizeof(name), "rank %d on ", victim);
-    news_check(self, HCE_ERR_TRANSPORT, victim, name);
+    ranks_check_news(self, HCE_ERR_TRANSPORT, victim, name);
 }
 
 static void nonsense_check(const void *bytes, size_t len)

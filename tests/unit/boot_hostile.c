@@ -372,8 +372,8 @@ static void test_version_at_hub(void **state)
     exact_recv(fd, &refuse, sizeof(refuse));
     assert_int_equal(refuse.reason, HCE_BOOT_REASON_VERSION);
     assert_int_equal(refuse.version, HCE_BOOT_WIRE_VERSION);
-    assert_non_null(strstr(refuse.text, "rank 1 speaks wire version 2, "
-                                        "rank 0 speaks version 1"));
+    assert_non_null(strstr(refuse.text, "rank 1 speaks wire version 3, "
+                                        "rank 0 speaks version 2"));
     assert_int_equal(part_end(&parts[0]), HCE_ERR_VERSION);
     assert_int_not_equal(part_end(&parts[1]), HCE_OK);
     close(fd);

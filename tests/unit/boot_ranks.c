@@ -63,6 +63,23 @@ bool ranks_await_news(ranks_self_t *self, uint64_t len_ns)
     }
 }
 
+/* Enough information to tell a failure by. */
+void ranks_check_news(ranks_self_t *self, hce_status_t status, int rank,
+                      const char *text)
+{
+    const hce_boot_news_t *news = &self->news.news;
+
+    RANKS_CHECK(self, ranks_await_news(self, RANKS_NEWS_NS));
+    RANKS_CHECK(self, self->news.count == 1);
+    RANKS_CHECK(self, news->status == (int)status);
+    RANKS_CHECK(self, news->rank == rank);
+    RANKS_CHECK(self, strstr(news->text, text) != NULL);
+    if (self->failures > 0) {
+        fprintf(stderr, "rank %d: news %d of rank %d: %s\n", self->rank,
+                news->status, news->rank, news->text);
+    }
+}
+
 void ranks_run(ranks_self_t *self, const ranks_spec_t *spec,
                const hce_boot_params_t *params)
 {

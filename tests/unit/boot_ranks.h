@@ -78,4 +78,9 @@ void ranks_run(ranks_self_t *self, const ranks_spec_t *spec,
  * has. */
 bool ranks_await_news(ranks_self_t *self, uint64_t len_ns);
 
+/* The news come, once, and say this. */
+#define RANKS_NEWS_NS (30 * HCE_NS_PER_SEC)
+void ranks_check_news(ranks_self_t *self, hce_status_t status, int rank,
+                      const char *text);
+
 #endif
