@@ -27,6 +27,8 @@
 #define CROWD_NS    (200 * HCE_NS_PER_MS) /* the same, when places are short */
 #define PAUSE_NS    (20 * HCE_NS_PER_MS)  /* between looks for a free place */
 #define SEAT_EVENTS 64
+/* A leaf whose connection ends calls again within a second (join.c). */
+#define LOST_NS (1500 * HCE_NS_PER_MS)
 
 typedef struct caller {
     hce_boot_conn_t conn; /* conn.fd is -1 for a free place */
@@ -45,6 +47,9 @@ typedef struct seats {
     int missing;
     uint8_t seed[HCE_BOOT_NONCE_LEN];
     char note[256]; /* the last rank of this job that did not fit */
+    /* The first rank that was here, has no seat, and went away. */
+    hce_boot_hello_t lost;
+    uint64_t lost_ns; /* when it must be back, or HCE_TIME_NEVER */
     caller_t callers[CALLERS_MAX];
 } seats_t;
 
@@ -169,6 +174,11 @@ static void caller_seat(seats_t *seats, caller_t *caller)
             caller->addr, seats->missing);
 }
 
+static bool is_seated(const seats_t *seats, int rank)
+{
+    return hce_boot_link_is_open(&seats->boot->links[rank - 1]);
+}
+
 static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
 {
     const hce_boot_hello_t *hello = &caller->hello;
@@ -190,7 +200,7 @@ static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
     } else if (hello->rank < 1 || hello->rank >= size) {
         snprintf(what, sizeof(what), "does not exist among %d ranks", size);
         caller_misfit(seats, caller, HCE_BOOT_REASON_RANK, what);
-    } else if (hce_boot_link_is_open(&seats->boot->links[hello->rank - 1])) {
+    } else if (is_seated(seats, hello->rank)) {
         hce_boot_who_t *first = &seats->boot->links[hello->rank - 1].who;
 
         snprintf(what, sizeof(what),
@@ -200,6 +210,53 @@ static void proof_handle(seats_t *seats, caller_t *caller, const void *body)
         caller_misfit(seats, caller, HCE_BOOT_REASON_TAKEN, what);
     } else {
         caller_seat(seats, caller);
+    }
+}
+
+/* Only a rank of ours can know the job of a private meeting. A living one
+ * calls again. */
+static void caller_lost(seats_t *seats, caller_t *caller)
+{
+    const hce_boot_hello_t *hello = &caller->hello;
+
+    hce_log(DEBUG, BOOT, "%s: gone before it proved anything", caller->addr);
+    if (seats->meeting->is_private && caller->has_greeted &&
+        hello->rank >= 1 && hello->rank < seats->meeting->size &&
+        seats->lost_ns == HCE_TIME_NEVER && !is_seated(seats, hello->rank)) {
+        seats->lost = *hello;
+        seats->lost_ns = hce_clock_deadline(LOST_NS);
+    }
+    caller_drop(seats, caller);
+}
+
+static bool is_calling(const seats_t *seats, int rank)
+{
+    for (int i = 0; i < CALLERS_MAX; i++) {
+        const caller_t *caller = &seats->callers[i];
+
+        if (caller->conn.fd >= 0 && caller->has_greeted &&
+            caller->hello.rank == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Caller holds the group's lock. */
+static void lost_check(seats_t *seats)
+{
+    int rank = seats->lost.rank;
+
+    if (seats->lost_ns == HCE_TIME_NEVER) {
+        return;
+    }
+    if (is_seated(seats, rank) || is_calling(seats, rank)) {
+        seats->lost_ns = HCE_TIME_NEVER;
+    } else if (hce_clock_ns() >= seats->lost_ns) {
+        hce_boot_news_tell(seats->boot, HCE_ERR_GONE, rank,
+                           "rank %d on %s (pid %d) is gone; it did not wait "
+                           "until all had come",
+                           rank, seats->lost.who.host, seats->lost.who.pid);
     }
 }
 
@@ -213,10 +270,10 @@ static void caller_read(seats_t *seats, caller_t *caller)
     if (status == HCE_INPROGRESS) {
         return;
     }
-    if (status != HCE_OK) {
-        hce_log(DEBUG, BOOT, "%s: %s", caller->addr,
-                status == HCE_ERR_GONE ? "gone before it proved anything"
-                                       : "speaks something else");
+    if (status == HCE_ERR_GONE) {
+        caller_lost(seats, caller);
+    } else if (status != HCE_OK) {
+        hce_log(DEBUG, BOOT, "%s: speaks something else", caller->addr);
         caller_drop(seats, caller);
     } else if (frame->version != HCE_BOOT_WIRE_VERSION) {
         version_differs(seats, caller, frame, body);
@@ -381,6 +438,7 @@ static hce_status_t seats_check(seats_t *seats)
 
     hce_boot_lock(boot);
     hce_boot_turn(boot);
+    lost_check(seats);
     if (boot->verdict.have) {
         status = (hce_status_t)boot->verdict.news.status;
     } else if (seats->missing == 0) {
@@ -406,6 +464,7 @@ static hce_status_t seats_run(seats_t *seats)
         uint64_t then = callers_expire(seats, now);
 
         then = hce_min(then, seats->meeting->deadline);
+        then = hce_min(then, seats->lost_ns);
         if (seats->is_paused) {
             then = hce_min(then, now + PAUSE_NS);
         }
@@ -465,6 +524,7 @@ hce_status_t hce_boot_seat_all(hce_boot_meeting_t *meeting, hce_boot_t *boot)
     seats->meeting = meeting;
     seats->boot = boot;
     seats->missing = meeting->size - 1;
+    seats->lost_ns = HCE_TIME_NEVER;
     status = seats_open(seats);
     if (status == HCE_OK) {
         status = seats_run(seats);

@@ -5,7 +5,8 @@ boot_tests = \
 	tests/unit/boot_faults \
 	tests/unit/boot_group \
 	tests/unit/boot_heir \
-	tests/unit/boot_hostile
+	tests/unit/boot_hostile \
+	tests/unit/boot_mac
 check_PROGRAMS += $(boot_tests)
 TESTS += $(boot_tests)
 
@@ -21,6 +22,8 @@ tests_unit_boot_heir_SOURCES = tests/unit/boot_heir.c $(boot_ranks)
 tests_unit_boot_heir_LDADD = $(boot_ldadd)
 tests_unit_boot_hostile_SOURCES = tests/unit/boot_hostile.c $(boot_ranks)
 tests_unit_boot_hostile_LDADD = $(boot_ldadd)
+tests_unit_boot_mac_SOURCES = tests/unit/boot_mac.c
+tests_unit_boot_mac_LDADD = $(boot_ldadd)
 
 # A rank of tests that start it themselves.
 check_PROGRAMS += tests/unit/boot_rank

@@ -348,6 +348,53 @@ static void test_by_hand(void **state)
     assert_int_equal(hub.self.failures, 1);
 }
 
+/* --- ends before it has a seat --- */
+
+static int greet(const hce_unique_id_t *id, int rank, int size)
+{
+    hce_boot_hello_t hello = {.rank = rank, .size = size};
+    hce_boot_challenge_t challenge;
+    int fd = stranger_connect(id);
+
+    hello.job = ((const hce_boot_uid_t *)id->data)->job;
+    hello.who.pid = 4711;
+    strcpy(hello.who.host, "elsewhere");
+    frame_send(fd, HCE_BOOT_HELLO, &hello, sizeof(hello));
+    frame_await(fd, HCE_BOOT_CHALLENGE, &challenge, sizeof(challenge));
+    return fd;
+}
+
+/* Nobody waits for it until the deadline, which would be the test's end. */
+static void test_gone_unseated(void **state)
+{
+    hce_unique_id_t id;
+    part_t parts[2];
+
+    assert_int_equal(hce_boot_local_prepare(&id), HCE_OK);
+    part_start(&parts[0], 0, 3, &id);
+    part_start(&parts[1], 2, 3, &id);
+    close(greet(&id, 1, 3));
+    assert_int_equal(part_end(&parts[0]), HCE_ERR_GONE);
+    assert_int_equal(part_end(&parts[1]), HCE_ERR_GONE);
+}
+
+/* A connection that ends is no end of a rank that calls again. */
+static void test_back_unseated(void **state)
+{
+    hce_unique_id_t id;
+    part_t parts[3];
+
+    assert_int_equal(hce_boot_local_prepare(&id), HCE_OK);
+    part_start(&parts[0], 0, 3, &id);
+    close(greet(&id, 1, 3));
+    part_start(&parts[1], 1, 3, &id);
+    poll(NULL, 0, 2000); /* longer than it may be away */
+    part_start(&parts[2], 2, 3, &id);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(part_end(&parts[r]), HCE_OK);
+    }
+}
+
 /* --- versions --- */
 
 static void test_version_at_hub(void **state)
@@ -544,35 +591,16 @@ static void test_ids(void **state)
     assert_int_equal(part_end(&part), HCE_ERR_INVALID_ARG);
 }
 
-/* Key and input 00 01 ..; the results are also OpenSSL's SIPHASH's. */
-static void test_mac(void **state)
-{
-    static const uint8_t empty[16] = {0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25,
-                                      0xa8, 0xe6, 0x6d, 0xf6, 0x72, 0x14,
-                                      0xc7, 0x55, 0x02, 0x93};
-    static const uint8_t fifteen[16] = {0x54, 0x93, 0xe9, 0x99, 0x33, 0xb0,
-                                        0xa8, 0x11, 0x7e, 0x08, 0xec, 0x0f,
-                                        0x97, 0xcf, 0xc3, 0xd9};
-    uint8_t key[16], mac[16];
-
-    for (uint8_t i = 0; i < 16; i++) {
-        key[i] = i;
-    }
-    hce_boot_mac(key, key, 0, mac);
-    assert_memory_equal(mac, empty, 16);
-    hce_boot_mac(key, key, 15, mac);
-    assert_memory_equal(mac, fifteen, 16);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mac),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_scanners),
         cmocka_unit_test(test_crowd),
         cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_gone_unseated),
+        cmocka_unit_test(test_back_unseated),
         cmocka_unit_test(test_version_at_hub),
         cmocka_unit_test(test_version_at_leaf),
         cmocka_unit_test(test_false_hub),
