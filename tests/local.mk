@@ -9,7 +9,9 @@
 #   CC, CFLAGS        as configured         MAKE
 # "make check TESTS=tests/unit/x" runs one, "make check-unit" the programs
 # of tests/unit; TEST_WRAPPER goes before programs.
+include tests/softgpu/local.mk
 include tests/unit/util.mk
+include tests/unit/drv.mk
 include tests/unit/boot.mk
 include tests/unit/topo.mk
 include tests/unit/plan.mk

@@ -39,7 +39,7 @@ cxx_find() {
 CXX=$(cxx_find)
 
 packages_cflags=$(sed -n 's/^[A-Z]*_CFLAGS = //p' "$builddir/Makefile" |
-    grep -oE -- '-[ID][^ ]+' | sort -u | tr '\n' ' ')
+    grep -oE -- '-(isystem |[ID])[^ ]+' | sort -u | tr '\n' ' ')
 
 # The file without comments, the text of literals and the volatile of asm
 # statements, line by line.
@@ -134,7 +134,8 @@ check_vendor() {
 is_left_out() {
     local package
 
-    for package in UCX:uc[pst]/ PMIX:pmix HWLOC:hwloc JANSSON:jansson; do
+    for package in UCX:uc[pst]/ PMIX:pmix HWLOC:hwloc JANSSON:jansson \
+        CUDA:cuda; do
         if grep -qE "$include${package#*:}" "$1" &&
             ! grep -q "define HCE_HAVE_${package%%:*} 1" \
                 "$builddir/config.h"; then
