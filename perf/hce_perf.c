@@ -15,6 +15,7 @@
 #include "results.h"
 #include "run.h"
 #include "series.h"
+#include "stats.h"
 #include "table.h"
 
 #include <stdio.h>
@@ -55,6 +56,28 @@ static hce_status_t prepare(hce_perf_job_t *job, hce_perf_results_t *results)
     return HCE_OK;
 }
 
+/* What the library counted for each rank, its own exchanges included. */
+static hce_status_t gather_stats(hce_perf_job_t *job,
+                                 hce_perf_results_t *results)
+{
+    hce_comm_stats_t sum = {0}, one;
+    hce_status_t status = HCE_OK;
+    int c;
+
+    results->stats = calloc((size_t)job->attr.size, sizeof(*results->stats));
+    if (results->stats == NULL)
+        return hce_perf_job_fail(job, HCE_ERR_NO_MEMORY,
+                                 "statistics of %d ranks", job->attr.size);
+    for (c = 0; c < job->num_comms && status == HCE_OK; c++) {
+        status = hce_comm_get_stats(job->comms[c], &one);
+        if (status == HCE_OK)
+            hce_perf_stats_add(&sum, &one);
+    }
+    if (status != HCE_OK)
+        return hce_perf_job_fail(job, status, "hce_comm_get_stats");
+    return hce_perf_job_exchange(job, &sum, sizeof(sum), results->stats);
+}
+
 static hce_status_t measure(hce_perf_job_t *job, hce_perf_pair_t *pairs,
                             hce_perf_results_t *results)
 {
@@ -72,6 +95,8 @@ static hce_status_t measure(hce_perf_job_t *job, hce_perf_pair_t *pairs,
     if (job->attr.rank == 0)
         hce_perf_table_head();
     status = hce_perf_run(job, pairs, results);
+    if (status == HCE_OK && job->opts->json != NULL)
+        status = gather_stats(job, results);
     if (status == HCE_OK)
         status = hce_perf_buffers_deregister(job, pairs);
     return status;
@@ -125,6 +150,7 @@ static int rank_main(const hce_perf_opts_t *opts,
     hce_perf_job_close(&job);
     hce_perf_buffers_free(opts, pairs);
     free(results.rows);
+    free(results.stats);
     free(pairs);
     return ok ? 0 : 1;
 }

@@ -74,14 +74,32 @@ static json_t *pack_config(const hce_perf_opts_t *opts)
 }
 
 /* clang-format off */
-static json_t *pack_rank(int rank, const hce_perf_peer_t *peer)
+static json_t *pack_stats(const hce_comm_stats_t *stats)
 {
     return json_pack(
-        "{s:i, s:i, s:s, s:i}",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "calls", (json_int_t)stats->calls,
+        "puts", (json_int_t)stats->puts,
+        "put_bytes", (json_int_t)stats->put_bytes,
+        "copies", (json_int_t)stats->copies,
+        "copy_bytes", (json_int_t)stats->copy_bytes,
+        "kernels", (json_int_t)stats->kernels,
+        "retries", (json_int_t)stats->retries,
+        "progress_wakes", (json_int_t)stats->progress_wakes);
+}
+
+/* Statistics are null after a failure. */
+static json_t *pack_rank(int rank, const hce_perf_peer_t *peer,
+                         const hce_comm_stats_t *stats)
+{
+    return json_pack(
+        "{s:i, s:i, s:s, s:i, s:o}",
         "rank", rank,
         "pid", (int)peer->pid,
         "host", peer->host,
-        "node", (int)peer->node);
+        "node", (int)peer->node,
+        "statistics", stats != NULL ? pack_stats(&stats[rank])
+                                    : json_null());
 }
 
 /* Null for what was not measured, and for wrong when nothing was checked. */
@@ -124,13 +142,15 @@ static json_t *pack_row(const hce_perf_row_t *row, bool checked)
 }
 /* clang-format on */
 
-static json_t *pack_ranks(const hce_perf_job_t *job)
+static json_t *pack_ranks(const hce_perf_job_t *job,
+                          const hce_perf_results_t *results)
 {
     json_t *ranks = json_array();
     int r;
 
     for (r = 0; r < job->attr.size; r++)
-        json_array_append_new(ranks, pack_rank(r, &job->peers[r]));
+        json_array_append_new(ranks, pack_rank(r, &job->peers[r],
+                                              results->stats));
     return ranks;
 }
 
@@ -164,7 +184,7 @@ hce_status_t hce_perf_json_write(hce_perf_job_t *job,
         "num_nodes", job->attr.num_nodes,
         "transport", job->attr.transport,
         "host_copy", job->attr.host_copy,
-        "ranks", pack_ranks(job),
+        "ranks", pack_ranks(job, results),
         "results", pack_rows(job->opts, results),
         "avg_busbw_gbps", hce_perf_results_busbw(results),
         "wrong", (json_int_t)results->wrong,

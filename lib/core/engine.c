@@ -18,14 +18,16 @@
 #include <unistd.h>
 
 #include "core/settings.h"
+#include "core/values.h"
 #include "topo/topo.h"
+#include "util/arch.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/math.h"
 
-/* Some yields, then sleep. Where ranks share cores even a short spin takes
- * the core from the rank that is waited for; where they do not, a yield
- * returns at once. */
+/* A spin, if HCE_SPIN asks for one, some yields, then sleep. Where ranks share
+ * cores even a short spin takes the core from the rank that is waited for;
+ * where they do not, a yield returns at once. */
 #define YIELDS_BEFORE_SLEEP 20
 
 /* After a caller has given the ownership back the progress thread stays
@@ -55,6 +57,7 @@ static struct {
     bool stop;
     bool kicked;
     waiter_t *waiters;
+    uint64_t quiet_ns;    /* owner: since when nothing has moved */
     uint64_t released_ns; /* when a caller last gave the ownership back */
     hce_pollable_t *pollables;
     atomic_int num_waiting;
@@ -156,12 +159,32 @@ static void wake_owner(void)
         ring_doorbell();
 }
 
-static void idle(unsigned quiet, bool (*wanted)(void *arg), void *arg)
+/* True while the owner still spins. */
+static bool spin(unsigned quiet)
 {
+    uint64_t now;
+
+    if (hce_core_values.spin_ns == 0 || quiet > 1)
+        return false;
+    now = hce_clock_ns();
+    if (quiet == 0)
+        engine.quiet_ns = now;
+    if (now - engine.quiet_ns >= hce_core_values.spin_ns)
+        return false;
+    hce_arch_pause();
+    return true;
+}
+
+/* quiet: 0 after a turn that moved something, else what this returned. */
+static unsigned idle(unsigned quiet, bool (*wanted)(void *arg), void *arg)
+{
+    if (spin(quiet))
+        return 1;
     if (quiet < YIELDS_BEFORE_SLEEP)
         sched_yield();
     else
         owner_sleep(wanted, arg);
+    return quiet + 1;
 }
 
 /* Caller holds engine.lock. */
@@ -309,7 +332,7 @@ void hce_engine_wait(bool (*done)(void *arg), void *arg)
             quiet = 0;
             signal_done_waiters();
         } else {
-            idle(quiet++, done, arg);
+            quiet = idle(quiet, done, arg);
         }
     }
     if (!is_owner)
@@ -345,7 +368,7 @@ static void thread_progress(void)
         if (turn())
             quiet = 0;
         else
-            idle(quiet++, thread_is_wanted, NULL);
+            quiet = idle(quiet, thread_is_wanted, NULL);
         if (quiet > YIELDS_BEFORE_SLEEP)
             atomic_fetch_add_explicit(&engine.wakes, 1, memory_order_relaxed);
     }

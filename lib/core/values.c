@@ -53,6 +53,15 @@ static const hce_config_field_t fields[] = {
         .collective = 1,
     },
     {
+        .name = "HCE_SPIN",
+        .dfl = "0",
+        .text = "How long a waiting rank polls without giving its core away, "
+                "before it yields a few times and sleeps; helps only where "
+                "every rank and its proxy have cores of their own.",
+        .type = HCE_CONFIG_TIME,
+        .value = &hce_core_values.spin_ns,
+    },
+    {
         .name = "HCE_TIMEOUT",
         .dfl = "600",
         .text = "How long a call may make no progress before it fails and "

@@ -17,6 +17,7 @@ typedef struct hce_core_values {
     uint64_t width;               /* the same as bytes, or one of the above */
     uint64_t multi_ctx_threshold; /* HCE_MULTI_CTX_THRESHOLD, bytes */
     uint64_t scratch;             /* HCE_SCRATCH, bytes */
+    uint64_t spin_ns;             /* HCE_SPIN */
     uint64_t timeout_ns;          /* HCE_TIMEOUT */
     uint64_t silence_ns;          /* HCE_SILENCE */
 } hce_core_values_t;

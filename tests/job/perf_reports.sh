@@ -43,6 +43,11 @@ if grep -q '^#define HCE_HAVE_JANSSON 1' "$builddir/config.h"; then
         grep -q -- "$key" "$file" || fail "JSON has no $key"
     done
     [ "$(grep -c '"in_place"' "$file")" -eq 3 ] || fail "JSON has not 3 rows"
+    # Each rank moved something in each of the rows, and launched nothing.
+    [ "$(grep -c '"kernels": 0' "$file")" -eq 4 ] ||
+        fail "JSON has not 4 ranks with statistics"
+    awk '/"(calls|put_bytes|copy_bytes)":/ && $2 + 0 > 0 { n++ }
+         END { exit n < 12 }' "$file" || fail "JSON has empty statistics"
     ! grep -q xyzzy "$file" || fail "JSON has the environment in it"
     good 0 4 "${job[@]}" --single --milliseconds 20 --out-of-place \
         --json "$file"
