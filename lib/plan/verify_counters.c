@@ -26,6 +26,25 @@ static uint32_t *map_at(const counter_map_t *map, int peer, int slot)
     return &map->of[hce_plan_counter_index(map->layout, peer, slot)];
 }
 
+/* Rises are positive, sorted, and each counter is there once. */
+static bool counters_check_rises(hce_verify_t *v, int rank,
+                                 const hce_plan_rise_t *rises, uint32_t num)
+{
+    uint32_t i;
+
+    for (i = 0; i < num; i++) {
+        const hce_plan_rise_t *a = &rises[i], *before = a - 1;
+
+        if (a->rise < 1 ||
+            (i > 0 && (a->rank < before->rank || (a->rank == before->rank &&
+                                                  a->slot <= before->slot)))) {
+            return hce_verify_fault(
+                v, "rank %d: its rises are not positive and sorted", rank);
+        }
+    }
+    return true;
+}
+
 /* The list of an owner names its counters. */
 static bool counters_declare(hce_verify_t *v, int rank)
 {
@@ -33,14 +52,12 @@ static bool counters_declare(hce_verify_t *v, int rank)
     const hce_plan_rise_t *in;
     uint32_t i;
 
+    if (!counters_check_rises(v, rank, plan->in, plan->num_in) ||
+        !counters_check_rises(v, rank, plan->out, plan->num_out)) {
+        return false;
+    }
     for (i = 0; i < plan->num_in; i++) {
         in = &plan->in[i];
-        if (in->rise < 1 ||
-            (i > 0 && (in->rank < in[-1].rank || (in->rank == in[-1].rank &&
-                                                  in->slot <= in[-1].slot)))) {
-            return hce_verify_fault(
-                v, "rank %d: its rises are not positive and sorted", rank);
-        }
         v->counters[v->counter_base[rank] + i] = (hce_verify_counter_t){
             .owner = rank,
             .writer = in->rank,

@@ -6,6 +6,7 @@ plan_tests = \
 	tests/unit/plan_made \
 	tests/unit/plan_memory \
 	tests/unit/plan_paths \
+	tests/unit/plan_read \
 	tests/unit/plan_show
 check_PROGRAMS += $(plan_tests)
 TESTS += $(plan_tests)
@@ -24,6 +25,10 @@ tests_unit_plan_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 tests_unit_plan_paths_SOURCES = tests/unit/plan_paths.c $(plan_world)
 tests_unit_plan_paths_LDADD = $(plan_ldadd)
+tests_unit_plan_read_SOURCES = tests/unit/plan_read.c $(plan_world) \
+	tools/plan/schedule.c tools/plan/schedule.h
+tests_unit_plan_read_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+tests_unit_plan_read_LDADD = $(plan_ldadd)
 tests_unit_plan_show_SOURCES = tests/unit/plan_show.c $(plan_world)
 tests_unit_plan_show_LDADD = $(plan_ldadd)
 endif
