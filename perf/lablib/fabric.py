@@ -184,7 +184,8 @@ def build(name, num, rate, program):
     """Inside the process that is to hold it all."""
     prepare_home(num)
     ip_batch("link set lo up",
-             "link add br0 type bridge forward_delay 0 stp_state 0",
+             "link add br0 type bridge forward_delay 0 stp_state 0 "
+             "mcast_snooping 0",  # it would report groups to all hosts
              "link set br0 up")
     hosts = []
     for host in range(num):
