@@ -2,7 +2,8 @@
  * Copyright (c) the libhce authors
  *
  * A stranger on a port of 127.0.0.1: accepts, says nothing, keeps what
- * connects. Prints the port; ends when its standard input ends.
+ * connects. Prints the port, and a line "called" for each caller; ends when
+ * its standard input ends.
  */
 #include <config.h>
 
@@ -34,9 +35,13 @@ int main(void)
     while (poll(fds, 2, -1) > 0) {
         if (fds[0].revents != 0)
             return 0;
+        if (fds[1].revents == 0)
+            continue;
         /* Kept open until the end: a peer that never answers. */
-        if (fds[1].revents != 0 && accept(listener, NULL, NULL) < 0)
+        if (accept(listener, NULL, NULL) < 0)
             return 1;
+        printf("called\n");
+        fflush(stdout);
     }
     return 1;
 }

@@ -7,7 +7,8 @@ perf_job_tests = \
 	tests/job/perf_mpirun.sh \
 	tests/job/perf_reports.sh \
 	tests/job/perf_shapes.sh \
-	tests/job/perf_threads.sh
+	tests/job/perf_threads.sh \
+	tests/job/perf_torchrun.sh
 perf_job_long_tests = \
 	tests/job/perf_blocking.sh \
 	tests/job/perf_large.sh

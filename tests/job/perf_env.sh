@@ -45,7 +45,7 @@ ended() {
     is_good "$rows" "$ranks" "$name"
 }
 
-port1=$(cat "$TMPDIR/port1") port2=$(cat "$TMPDIR/port2")
+port1=$(head -n 1 "$TMPDIR/port1") port2=$(head -n 1 "$TMPDIR/port2")
 job one 4 "$port1" -b 8 -e 2M -f 512 -n 5
 ended one 3 4 "${started[@]}"
 
