@@ -55,7 +55,7 @@ enum {
 static const char *const coll_names[] = {"all_gather", NULL};
 static const char *const buffers_names[] = {"window", "alloc", "malloc", NULL};
 static const char *const map_names[] = {"block", "cyclic", NULL};
-static const char *const path_names[] = {"auto", "direct", "flat", NULL};
+static const char *const path_names[] = {"auto", "direct", "ring", "ring_short", "flat", NULL};
 static const char *const op_names[] = {"sum", "prod",   "min", "max",
                                        "avg", "mulsum", "all", NULL};
 static const char *const mismatch_names[] = {"count", "type", "path", NULL};

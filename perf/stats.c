@@ -7,8 +7,6 @@
 
 #include "stats.h"
 
-#include "util/math.h"
-
 #include <stddef.h>
 #include <string.h>
 
@@ -49,9 +47,8 @@ void hce_perf_stats_plan(const hce_explain_t *explain, uint64_t calls,
                          uint64_t own_len, hce_comm_stats_t *plan_p)
 {
     /* hce_comm_explain counts out of place. In place a rank does not copy its
-     * own slice to itself, chunk by chunk. */
-    uint64_t own_copies =
-        own_len > 0 ? hce_div_up(own_len, explain->width) : 0;
+     * own slice to itself. */
+    uint64_t own_copies = own_len > 0 ? explain->own_copies : 0;
 
     memset(plan_p, 0, sizeof(*plan_p));
     plan_p->calls = calls;

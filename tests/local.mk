@@ -17,6 +17,7 @@ include tests/unit/topo.mk
 include tests/unit/plan.mk
 include tests/unit/ce.mk
 include tests/unit/rma_proxy.mk
+include tests/unit/model.mk
 include tests/unit/core.mk
 include tests/unit/perf.mk
 include tests/property/local.mk

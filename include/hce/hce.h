@@ -323,19 +323,23 @@ enum {
     HCE_CALL_PARAM_WIDTH = 1 << 2,
     HCE_CALL_PARAM_TIMEOUT = 1 << 3,
     HCE_CALL_PARAM_NAME = 1 << 4,
-    HCE_CALL_PARAM_BLOCKING = 1 << 5
+    HCE_CALL_PARAM_BLOCKING = 1 << 5,
+    HCE_CALL_PARAM_DIRS = 1 << 6,
+    HCE_CALL_PARAM_CARRIERS = 1 << 7
 };
 
 /** One call's own choices; the same on all ranks. */
 typedef struct hce_call_params {
     uint64_t field_mask;
-    const char *path; /**< "auto", "direct", "flat" */
+    const char *path; /**< "auto", "direct", "ring", "ring_short", "flat" */
     int contexts;     /**< 1..16 */
     size_t width;     /**< bytes of a chunk */
     double timeout;   /**< seconds from the start; 0 is none */
     const char *name; /**< shown in errors and traces */
     int blocking;     /**< return when done, with no thread switch; not in a
                            group */
+    int dirs;         /**< in which rings send: 1 or 2 */
+    int carriers;     /**< ranks of a node that send and receive; 0 is all */
 } hce_call_params_t;
 
 /** Gather @a count elements of every rank, in rank order, on every rank.
@@ -369,7 +373,11 @@ typedef struct hce_explain {
     uint64_t put_bytes;
     uint64_t copies;      /**< this rank's copies inside the node */
     uint64_t copy_bytes;  /**< counted once for each destination */
-    char reason[256];     /**< why this path, and why not the others */
+    char reason[512];     /**< why this path, and why not the others */
+    int dirs;             /**< in which a ring sends; 0: not a ring */
+    int carriers;         /**< ranks of a node that send; 0 is all */
+    uint64_t own_copies;  /**< of copies, those that a call in place saves */
+    char settings[192];   /**< variables that repeat the choice */
 } hce_explain_t;
 
 /** What would a call do? Runs nothing. Local. */
@@ -389,6 +397,9 @@ typedef struct hce_comm_stats {
     uint64_t kernels;        /**< launched on a device: always 0 */
     uint64_t retries;        /**< posts that a transport put off */
     uint64_t progress_wakes; /**< switches to the progress thread */
+    char choice[1024]; /**< the dispatcher's last choice: path, geometry, why
+                            this path and why not the others, and settings
+                            that repeat it; empty before the first call */
 } hce_comm_stats_t;
 
 /** Read the statistics. Any thread, any time. */

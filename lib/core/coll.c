@@ -49,7 +49,9 @@ static void describe_entry(hce_comm_h comm, hce_launch_t *launch,
     entry->call.coll = (int32_t)params->coll;
     entry->call.datatype = (int32_t)job->allgather.datatype;
     entry->call.root = params->root;
-    entry->call.contexts = params->contexts;
+    entry->call.contexts = (uint8_t)params->contexts;
+    entry->call.dirs = (uint8_t)params->dirs;
+    entry->call.carriers = (uint16_t)params->carriers;
     memcpy(entry->call.path, launch->plan->path,
            strnlen(launch->plan->path, sizeof(entry->call.path)));
     hce_ce_describe(comm->ce, launch->send.addr, launch->send.len,
@@ -97,6 +99,7 @@ static hce_status_t make_launch(hce_comm_h comm, const hce_group_job_t *job,
     if (status != HCE_OK)
         return status;
     launch->plan = launch->item->plan;
+    hce_stats_set_choice(&comm->stats, launch->item->line);
     net_bufs = launch->plan->net_bufs;
     status = prepare_buf(comm, job->allgather.send, len,
                          net_bufs >> HCE_BUF_SEND & 1, &launch->send);

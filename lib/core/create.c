@@ -8,6 +8,7 @@
 
 #include "core/create.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "core/list.h"
 #include "core/pollable.h"
 #include "core/settings.h"
+#include "core/tuning.h"
 #include "topo/topo.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -54,11 +56,17 @@ static hce_status_t compare_settings(hce_boot_t *boot, uint64_t deadline)
     char mine[SIGNATURE_SIZE] = {0};
     char *all = calloc(size, SIGNATURE_SIZE);
     hce_status_t status = HCE_ERR_NO_MEMORY;
+    int mine_len;
     size_t r;
 
     if (all == NULL)
         return status;
-    hce_config_signature(hce_settings, mine, sizeof(mine));
+    mine_len = hce_config_signature(hce_settings, mine, sizeof(mine));
+    /* Files may lie anywhere: what they say is to be the same. */
+    if (mine_len >= 0 && mine_len < SIGNATURE_SIZE)
+        snprintf(mine + mine_len, sizeof(mine) - (size_t)mine_len,
+                 "digest of HCE_TUNING_FILE=%016" PRIx64 "\n",
+                 hce_tuning_digest());
     status = hce_boot_allgather(boot, mine, SIGNATURE_SIZE, all, deadline);
     for (r = 1; r < size && status == HCE_OK; r++) {
         all[(r + 1) * SIGNATURE_SIZE - 1] = '\0';

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Chooses path, contexts and width, and says why.
+ * Chooses path, contexts, carriers, directions and width.
  */
 #include "config.h"
 
 #include "core/dispatch.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/candidate.h"
 #include "core/comm.h"
 #include "core/paths.h"
+#include "core/tuning.h"
 #include "core/values.h"
 #include "util/log.h"
-#include "util/math.h"
 
 const char *hce_dispatch_coll_name(hce_coll_t coll)
 {
@@ -26,16 +26,29 @@ const char *hce_dispatch_coll_name(hce_coll_t coll)
     return (unsigned)coll < HCE_COLL_LAST ? names[coll] : "unknown";
 }
 
+/* A number of the call's own; false after a line that says what it may be. */
+static bool check_number(const hce_call_params_t *params, uint64_t bit,
+                         const char *name, int value, int min, int max)
+{
+    if (!(params->field_mask & bit) || (value >= min && value <= max))
+        return true;
+    hce_log(ERROR, TUNING, "%s is %d, expected %d..%d%s", name, value, min,
+            max,
+            bit == HCE_CALL_PARAM_CONTEXTS ? " (HCE_NUM_CTX opens more)"
+                                           : "");
+    return false;
+}
+
 static hce_status_t check_params(hce_comm_h comm,
                                  const hce_call_params_t *params)
 {
-    if ((params->field_mask & HCE_CALL_PARAM_CONTEXTS) &&
-        (params->contexts < 1 || params->contexts > comm->stats.contexts)) {
-        hce_log(ERROR, TUNING,
-                "contexts is %d, expected 1..%d (HCE_NUM_CTX opens more)",
-                params->contexts, comm->stats.contexts);
+    if (!check_number(params, HCE_CALL_PARAM_CONTEXTS, "contexts",
+                      params->contexts, 1, comm->stats.contexts) ||
+        !check_number(params, HCE_CALL_PARAM_DIRS, "dirs", params->dirs, 1,
+                      2) ||
+        !check_number(params, HCE_CALL_PARAM_CARRIERS, "carriers",
+                      params->carriers, 0, HCE_CORE_MAX_CARRIERS))
         return HCE_ERR_INVALID_ARG;
-    }
     if ((params->field_mask & HCE_CALL_PARAM_WIDTH) && params->width == 0) {
         hce_log(ERROR, TUNING, "width is 0, expected bytes of a chunk");
         return HCE_ERR_INVALID_ARG;
@@ -47,100 +60,70 @@ static hce_status_t check_params(hce_comm_h comm,
     return HCE_OK;
 }
 
-/* "1 -> full": all contexts from a size a peer on. */
-static int choose_contexts(hce_comm_h comm, uint64_t len)
+static void describe_call(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+                          const hce_call_params_t *params,
+                          hce_candidate_call_t *call)
 {
-    return len < hce_core_values.multi_ctx_threshold ? 1
-                                                     : comm->stats.contexts;
-}
+    hce_transport_attr_t attr = {.kind = "none"};
 
-static uint64_t choose_width(const char *path, uint64_t len, int contexts)
-{
-    switch (hce_core_values.width) {
-    case HCE_CORE_WIDTH_AUTO:
-        return hce_paths_width_auto(path, len, contexts);
-    case HCE_CORE_WIDTH_RULE:
-        return hce_paths_width(path, len, contexts);
-    default:
-        return hce_round_up(hce_core_values.width, HCE_PATHS_WIDTH_UNIT);
-    }
-}
-
-static hce_status_t choose_named(const char *path, const char *origin,
-                                 const hce_plan_params_t *plan_params,
-                                 hce_dispatch_choice_t *choice)
-{
-    const hce_plan_builder_t *builder =
-        hce_paths_find(plan_params->coll, path);
-    char known[HCE_PATHS_NAMES_SIZE];
-    const char *why;
-
-    if (builder == NULL) {
-        hce_log(ERROR, TUNING, "%s is '%s', expected auto, %s", origin, path,
-                hce_paths_names(plan_params->coll, known));
-        return HCE_ERR_INVALID_ARG;
-    }
-    why = builder->refuse(plan_params);
-    if (why != NULL) {
-        hce_log(ERROR, TUNING, "path %s (%s) cannot run here: %s", path,
-                origin, why);
-        return HCE_ERR_UNSUPPORTED;
-    }
-    choice->builder = builder;
-    choice->forced_by = origin;
-    return HCE_OK;
-}
-
-/* The first that does not refuse. */
-static hce_status_t choose_auto(const hce_plan_params_t *plan_params,
-                                hce_dispatch_choice_t *choice)
-{
-    unsigned i;
-
-    for (i = 0; hce_paths[i] != NULL; i++) {
-        if (hce_paths[i]->coll != plan_params->coll ||
-            hce_paths[i]->refuse(plan_params) != NULL)
-            continue;
-        choice->builder = hce_paths[i];
-        choice->forced_by = NULL;
-        return HCE_OK;
-    }
-    for (i = 0; hce_paths[i] != NULL; i++)
-        if (hce_paths[i]->coll == plan_params->coll)
-            hce_log(ERROR, TUNING, "path %s cannot run: %s",
-                    hce_paths[i]->path, hce_paths[i]->refuse(plan_params));
-    return HCE_ERR_UNSUPPORTED;
-}
-
-void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
-                         const hce_dispatch_choice_t *choice, char *buf,
-                         size_t size)
-{
-    hce_plan_params_t plan_params = {
+    if (comm->proxy != NULL)
+        hce_proxy_query(comm->proxy, &attr);
+    *call = (hce_candidate_call_t){
         .layout = comm->layout,
         .limits = comm->limits,
+        .kind = attr.kind,
+        .params = params,
         .len = len,
-        .width = choice->width,
         .coll = coll,
         .rank = comm->rank,
-        .contexts = choice->contexts,
+        .contexts = comm->stats.contexts,
     };
-    size_t used;
-    const char *why;
+}
+
+/* None of the candidates can run: why. */
+static void log_refusals(const hce_candidate_t *list, unsigned num,
+                         const char *path, const char *origin)
+{
     unsigned i;
 
-    used = choice->forced_by != NULL
-               ? (size_t)snprintf(buf, size, "%s=%s", choice->forced_by,
-                                  choice->builder->path)
-               : (size_t)snprintf(buf, size, "auto, first that can run");
-    for (i = 0; hce_paths[i] != NULL && used < size; i++) {
-        if (hce_paths[i] == choice->builder || hce_paths[i]->coll != coll)
-            continue;
-        why = hce_paths[i]->refuse(&plan_params);
-        used += (size_t)snprintf(buf + used, size - used, "; not %s: %s",
-                                 hce_paths[i]->path,
-                                 why != NULL ? why : "not asked for");
+    for (i = 0; i < num; i++)
+        if (path == NULL || strcmp(list[i].builder->path, path) == 0)
+            hce_log(ERROR, TUNING, "path %s (%s) cannot run here: %s",
+                    list[i].builder->path, origin, list[i].refusal);
+}
+
+static hce_status_t choose_from(const hce_candidate_call_t *call,
+                                const char *path, const char *origin,
+                                hce_dispatch_choice_t *choice_p)
+{
+    hce_candidate_t list[HCE_CANDIDATES_MAX], *it;
+    unsigned num = hce_candidates_list(call, list);
+    char known[HCE_PATHS_NAMES_SIZE];
+    int best;
+
+    if (path != NULL && hce_paths_find(call->coll, path) == NULL) {
+        hce_log(ERROR, TUNING, "%s is '%s', expected auto, %s", origin, path,
+                hce_paths_names(call->coll, known));
+        return HCE_ERR_INVALID_ARG;
     }
+    best = hce_candidates_best(call, list, num, path);
+    if (best < 0) {
+        log_refusals(list, num, path, origin);
+        return HCE_ERR_UNSUPPORTED;
+    }
+    it = &list[best];
+    *choice_p = (hce_dispatch_choice_t){
+        .builder = it->builder,
+        .contexts = it->params.contexts,
+        .carriers = it->params.carriers,
+        .dirs = it->params.dirs,
+        .width = it->params.width,
+        .forced_by = path == NULL ? NULL : origin,
+        .params = *call->params,
+    };
+    choice_p->params.path = NULL;
+    choice_p->params.name = NULL;
+    return HCE_OK;
 }
 
 hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
@@ -148,16 +131,10 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
                                  const hce_call_params_t *params,
                                  hce_dispatch_choice_t *choice_p)
 {
-    hce_call_params_t none = {0};
-    hce_plan_params_t plan_params = {
-        .layout = comm->layout,
-        .limits = comm->limits,
-        .len = len,
-        .coll = coll,
-        .rank = comm->rank,
-    };
-    hce_dispatch_choice_t choice = {0};
-    const char *path = hce_core_values.ag_path, *origin = "HCE_AG_PATH";
+    const char *path = hce_core_values.ag_path;
+    const char *origin = hce_core_values.ag_origin;
+    const hce_call_params_t none = {0};
+    hce_candidate_call_t call;
     hce_status_t status;
 
     if (params == NULL)
@@ -169,64 +146,74 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
         path = params->path;
         origin = "params.path";
     }
-    choice.contexts = params->field_mask & HCE_CALL_PARAM_CONTEXTS
-                          ? params->contexts
-                          : choose_contexts(comm, len);
-    choice.width = params->field_mask & HCE_CALL_PARAM_WIDTH
-                       ? params->width
-                       : choose_width(path, len, choice.contexts);
-    choice.width = hce_plan_chunk_width(len, choice.width);
-    plan_params.contexts = choice.contexts;
-    plan_params.width = choice.width;
-    status = strcmp(path, "auto") == 0
-                 ? choose_auto(&plan_params, &choice)
-                 : choose_named(path, origin, &plan_params, &choice);
-    if (status != HCE_OK)
-        return status;
-    *choice_p = choice;
-    return HCE_OK;
+    if (strcmp(path, "auto") == 0) {
+        path = NULL;
+        origin = "auto";
+    }
+    describe_call(comm, coll, len, params, &call);
+    return choose_from(&call, path, origin, choice_p);
 }
 
-hce_status_t hce_comm_explain(hce_comm_h comm, hce_coll_t coll, size_t count,
-                              hce_datatype_t datatype,
-                              const hce_call_params_t *params,
-                              hce_explain_t *explain_p)
+/* Bytes used of size, however much was wanted. */
+static size_t used_of(size_t used, int wanted, size_t size)
 {
-    hce_status_t status = hce_comm_check(comm, "hce_comm_explain");
-    size_t size = hce_datatype_size(datatype);
-    hce_dispatch_choice_t choice;
-    hce_plan_totals_t totals;
-    hce_plans_item_t *item;
+    used += wanted > 0 ? (size_t)wanted : 0;
+    return used < size ? used : size - 1;
+}
 
-    if (status != HCE_OK)
-        return status;
-    if (explain_p == NULL || size == 0 || (unsigned)coll >= HCE_COLL_LAST ||
-        count > UINT64_MAX / size / (size_t)hce_comm_size(comm)) {
-        hce_log(ERROR, CORE,
-                "hce_comm_explain: explain_p is NULL, or collective %d, "
-                "datatype %d or count %zu is not valid",
-                (int)coll, (int)datatype, count);
-        return HCE_ERR_INVALID_ARG;
+static size_t print_other(const hce_candidate_t *it, bool is_auto, char *buf,
+                          size_t size)
+{
+    char name[32];
+    int wanted;
+
+    hce_candidate_name(it, name, sizeof(name));
+    if (it->refusal != NULL)
+        wanted = snprintf(buf, size, "; not %s: %s", name, it->refusal);
+    else if (!is_auto)
+        wanted = snprintf(buf, size, "; not %s: not asked for", name);
+    else if (it->seconds < 0)
+        wanted = snprintf(buf, size, "; not %s: no figures", name);
+    else
+        wanted = snprintf(buf, size, "; not %s: %.0f us", name,
+                          it->seconds * 1e6);
+    return used_of(0, wanted, size);
+}
+
+static bool is_chosen(const hce_candidate_t *it,
+                      const hce_dispatch_choice_t *choice)
+{
+    return it->builder == choice->builder && it->params.dirs == choice->dirs;
+}
+
+void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+                         const hce_dispatch_choice_t *choice, char *buf,
+                         size_t size)
+{
+    hce_candidate_t list[HCE_CANDIDATES_MAX];
+    hce_candidate_call_t call;
+    unsigned i, num;
+    size_t used = 0;
+    int wanted;
+
+    describe_call(comm, coll, len, &choice->params, &call);
+    num = hce_candidates_list(&call, list);
+    if (choice->forced_by != NULL) {
+        wanted = snprintf(buf, size, "asked for by %s", choice->forced_by);
+        used = used_of(used, wanted, size);
     }
-    status = hce_dispatch_choose(comm, coll, count * size, params, &choice);
-    if (status != HCE_OK)
-        return status;
-    status = hce_plans_get(comm, coll, count * size, false, &choice, &item);
-    if (status != HCE_OK)
-        return status;
-    hce_plan_count(item->plan, &totals);
-    hce_plans_put(item);
-    *explain_p = (hce_explain_t){
-        .contexts = choice.contexts,
-        .width = choice.width,
-        .puts = totals.puts,
-        .put_bytes = totals.put_bytes,
-        .copies = totals.copies,
-        .copy_bytes = totals.copy_bytes,
-    };
-    snprintf(explain_p->path, sizeof(explain_p->path), "%s",
-             choice.builder->path);
-    hce_dispatch_reason(comm, coll, count * size, &choice, explain_p->reason,
-                        sizeof(explain_p->reason));
-    return HCE_OK;
+    for (i = 0; i < num && choice->forced_by == NULL; i++) {
+        if (!is_chosen(&list[i], choice))
+            continue;
+        wanted = list[i].seconds < 0
+                     ? snprintf(buf, size, "auto, the first that can run")
+                     : snprintf(buf, size, "auto by %s, %.0f us",
+                                hce_tuning_origin(call.kind),
+                                list[i].seconds * 1e6);
+        used = used_of(used, wanted, size);
+    }
+    for (i = 0; i < num; i++)
+        if (!is_chosen(&list[i], choice))
+            used += print_other(&list[i], choice->forced_by == NULL,
+                                buf + used, size - used);
 }

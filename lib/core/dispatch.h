@@ -13,8 +13,11 @@
 typedef struct hce_dispatch_choice {
     const hce_plan_builder_t *builder;
     int contexts;
+    int carriers;
+    int dirs;
     uint64_t width;
     const char *forced_by; /* "HCE_AG_PATH", ...; NULL: auto chose */
+    hce_call_params_t params; /* of the call, without path and name */
 } hce_dispatch_choice_t;
 
 /* "allgather"; "unknown" for anything else. */
@@ -31,5 +34,14 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
 void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
                          const hce_dispatch_choice_t *choice, char *buf,
                          size_t size);
+
+/* Variables that repeat it: "HCE_AG_PATH=ring HCE_RING_DIRS=1 ..." */
+void hce_dispatch_settings(const hce_dispatch_choice_t *choice, char *buf,
+                           size_t size);
+
+/* One stable line: "ring path: RMA proxy ring + CE, ... (reason) [settings]" */
+void hce_dispatch_line(hce_comm_h comm, const hce_plan_t *plan,
+                       const hce_dispatch_choice_t *choice, char *buf,
+                       size_t size);
 
 #endif

@@ -25,11 +25,12 @@ void hce_entry_describe(const hce_entry_call_t *call, char *buf, size_t size)
 {
     snprintf(buf, size,
              "%s call %" PRIu64 " (%" PRIu64 " bytes of %s a rank, root %d, "
-             "path %.*s, %d contexts, chunks of %" PRIu64 ")",
+             "path %.*s, %d contexts, %d directions, %d carriers, chunks of "
+             "%" PRIu64 ")",
              hce_dispatch_coll_name((hce_coll_t)call->coll), call->number,
              call->len, datatype_name(call->datatype), call->root,
              (int)sizeof(call->path), call->path, call->contexts,
-             call->width);
+             call->dirs, call->carriers, call->width);
 }
 
 static hce_entry_t *board_slot(hce_comm_h comm, int lrank, uint64_t number)
@@ -60,7 +61,7 @@ void hce_entry_read(hce_comm_h comm, int peer, uint64_t number,
 hce_status_t hce_entry_check(hce_comm_h comm, const hce_entry_t *mine,
                              int peer, const hce_entry_t *theirs)
 {
-    char here[160], there[160];
+    char here[192], there[192];
 
     if (theirs->version != HCE_ENTRY_VERSION ||
         theirs->key_len > sizeof(theirs->key)) {

@@ -28,7 +28,9 @@ typedef struct hce_entry_call {
     int32_t datatype;
     int32_t op;
     int32_t root;
-    int32_t contexts;
+    uint8_t contexts;
+    uint8_t dirs;
+    uint16_t carriers;
     char path[12];
 } hce_entry_call_t;
 

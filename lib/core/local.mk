@@ -10,6 +10,11 @@ libhcecore_la_SOURCES += \
 	lib/core/create.h \
 	lib/core/dispatch.c \
 	lib/core/dispatch.h \
+	lib/core/explain.c \
+	lib/core/candidate.c \
+	lib/core/candidate.h \
+	lib/core/tuning.c \
+	lib/core/tuning.h \
 	lib/core/engine.c \
 	lib/core/engine.h \
 	lib/core/entry.c \

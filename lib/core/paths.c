@@ -9,6 +9,7 @@
 
 #include "direct/direct.h"
 #include "flat/flat.h"
+#include "ring/ring.h"
 #include "util/math.h"
 
 #include <stdio.h>
@@ -27,6 +28,8 @@
 
 const hce_plan_builder_t *const hce_paths[] = {
     &hce_direct_allgather,
+    &hce_ring_allgather,
+    &hce_ring_short_allgather,
     &hce_flat_allgather,
     NULL,
 };
@@ -58,6 +61,15 @@ const char *hce_paths_names(hce_coll_t coll, char buf[HCE_PATHS_NAMES_SIZE])
         }
     }
     return buf;
+}
+
+const char *hce_paths_means(const char *path, bool has_proxy)
+{
+    if (!has_proxy) {
+        return "CE";
+    }
+    return strncmp(path, "ring", 4) == 0 ? "RMA proxy ring + CE"
+                                         : "RMA proxy + CE";
 }
 
 /* Chunks are never empty, however small the slice. */

@@ -22,6 +22,9 @@ const hce_plan_builder_t *hce_paths_find(hce_coll_t coll, const char *path);
 /* "direct, flat": the paths of a collective; returns buf. */
 const char *hce_paths_names(hce_coll_t coll, char buf[HCE_PATHS_NAMES_SIZE]);
 
+/* "RMA proxy ring + CE": what moves data on a path; "CE" on one node. */
+const char *hce_paths_means(const char *path, bool has_proxy);
+
 /* Bytes of a chunk by rule. Whole slices: min(P/C, 64 MiB) for P bytes a rank
  * and C contexts. Half slices: clamp(P/2/C, 8 MiB, 64 MiB). Both are rounded
  * up to 8 KiB. */

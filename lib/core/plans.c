@@ -7,7 +7,6 @@
 
 #include "core/plans.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/comm.h"
@@ -28,7 +27,8 @@ static bool matches(const hce_plans_item_t *item, const hce_plan_params_t *want,
 
     return item->builder == builder && have->coll == want->coll &&
            have->len == want->len && have->width == want->width &&
-           have->contexts == want->contexts &&
+           have->contexts == want->contexts && have->dirs == want->dirs &&
+           have->carriers == want->carriers &&
            have->in_place == want->in_place && have->root == want->root;
 }
 
@@ -122,22 +122,6 @@ static hce_status_t connect_peers(hce_comm_h comm, const hce_plan_t *plan)
     return status;
 }
 
-static void log_choice(hce_comm_h comm, const hce_plan_t *plan,
-                       const hce_dispatch_choice_t *choice)
-{
-    const hce_plan_params_t *params = &plan->params;
-    char reason[256];
-
-    hce_dispatch_reason(comm, params->coll, params->len, choice, reason,
-                        sizeof(reason));
-    hce_log(INFO, TUNING,
-            "%s path: %s, %" PRIu64 " bytes a rank, %d contexts, chunks of "
-            "%" PRIu64 ", %u ops (%s)",
-            plan->path, comm->proxy == NULL ? "CE" : "RMA proxy + CE",
-            params->len, params->contexts, params->width, plan->num_ops,
-            reason);
-}
-
 static hce_status_t make(hce_comm_h comm, const hce_plan_params_t *params,
                          const hce_dispatch_choice_t *choice,
                          hce_plans_item_t **item_p)
@@ -158,7 +142,9 @@ static hce_status_t make(hce_comm_h comm, const hce_plan_params_t *params,
         status = hce_run_reserve(comm, item->plan);
     if (status != HCE_OK)
         goto err_plan;
-    log_choice(comm, item->plan, choice);
+    hce_dispatch_line(comm, item->plan, choice, item->line,
+                      sizeof(item->line));
+    hce_log(INFO, TUNING, "%s", item->line);
     *item_p = item;
     return HCE_OK;
 err_plan:
@@ -184,6 +170,8 @@ hce_status_t hce_plans_get(hce_comm_h comm, hce_coll_t coll, uint64_t len,
         .coll = coll,
         .rank = comm->rank,
         .contexts = choice->contexts,
+        .carriers = choice->carriers,
+        .dirs = choice->dirs,
         .in_place = in_place,
     };
     hce_plans_item_t *item = find(&comm->plans, &params, choice->builder);

@@ -21,6 +21,7 @@ typedef struct hce_plans_item {
     uint64_t used;  /* clock of the cache, for replacing the oldest */
     uint32_t users; /* launches that hold it */
     bool is_cached; /* else freed by its last user */
+    char line[1024]; /* the choice, for people */
 } hce_plans_item_t;
 
 typedef struct hce_plans {

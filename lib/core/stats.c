@@ -7,6 +7,7 @@
 
 #include "core/stats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +35,27 @@ hce_status_t hce_stats_init(hce_stats_t *stats, int size, int contexts)
         hce_log(ERROR, CORE, "no memory for the statistics");
         return HCE_ERR_NO_MEMORY;
     }
+    pthread_mutex_init(&stats->lock, NULL);
     return HCE_OK;
 }
 
 void hce_stats_cleanup(hce_stats_t *stats)
 {
+    if (stats->peers == NULL)
+        return;
+    pthread_mutex_destroy(&stats->lock);
     free(stats->peers);
     stats->peers = NULL;
+}
+
+void hce_stats_set_choice(hce_stats_t *stats, const char *line)
+{
+    /* Only the caller writes it: to read it, it needs no lock. */
+    if (strcmp(stats->choice, line) == 0)
+        return;
+    pthread_mutex_lock(&stats->lock);
+    snprintf(stats->choice, sizeof(stats->choice), "%s", line);
+    pthread_mutex_unlock(&stats->lock);
 }
 
 void hce_stats_count_put(hce_stats_t *stats, int peer, int context,
@@ -88,6 +103,9 @@ hce_status_t hce_comm_get_stats(hce_comm_h comm, hce_comm_stats_t *stats_p)
         .retries = comm->proxy ? hce_proxy_retries(comm->proxy) : 0,
         .progress_wakes = hce_engine_wakes(),
     };
+    pthread_mutex_lock(&stats->lock);
+    memcpy(stats_p->choice, stats->choice, sizeof(stats_p->choice));
+    pthread_mutex_unlock(&stats->lock);
     return HCE_OK;
 }
 

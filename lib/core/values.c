@@ -7,22 +7,81 @@
 
 #include "core/values.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "core/settings.h"
+#include "core/tuning.h"
 #include "util/log.h"
 
 hce_core_values_t hce_core_values;
 
+#define NCCL_UNSET INT64_MIN
+#define NCCL_TEXT                                                             \
+    "Where HCE_AG_PATH is unset: 0 is the path direct of AllGather, any "     \
+    "other integer ring."
+
+/* As users of NCCL's hierarchical copy-engine AllGather know them. */
+static int64_t nccl_rings[] = {NCCL_UNSET, NCCL_UNSET};
+
+/* Index: directions, 0 is auto. */
+static const char *const ring_dirs_choices[] = {"auto", "1", "2", NULL};
+
 static const hce_config_field_t fields[] = {
     {
         .name = "HCE_AG_PATH",
-        .dfl = "auto",
-        .text = "Path of AllGather: auto, direct or flat.",
+        .dfl = NULL,
+        .text = "Path of AllGather: auto (also when unset), direct, ring, "
+                "ring_short, flat; one that cannot run is an error.",
         .type = HCE_CONFIG_STRING,
         .value = &hce_core_values.ag_path,
         .collective = 1,
+    },
+    {
+        .name = "NCCL_ENABLE_HCE_AG_RING",
+        .dfl = NULL,
+        .text = NCCL_TEXT,
+        .type = HCE_CONFIG_INT,
+        .value = &nccl_rings[0],
+        .collective = 1,
+    },
+    {
+        .name = "NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE",
+        .dfl = NULL,
+        .text = NCCL_TEXT,
+        .type = HCE_CONFIG_INT,
+        .value = &nccl_rings[1],
+        .collective = 1,
+    },
+    {
+        .name = "HCE_RING_DIRS",
+        .dfl = "auto",
+        .text = "Directions in which the path ring sends: 2 halves, 1 the "
+                "whole slice; auto is what costs less.",
+        .type = HCE_CONFIG_ENUM,
+        .value = &hce_core_values.ring_dirs,
+        .choices = ring_dirs_choices,
+        .collective = 1,
+    },
+    {
+        .name = "HCE_CARRIERS",
+        .dfl = "auto",
+        .text = "Ranks of a node that send and receive for it: rails is all "
+                "of them, a number at most so many, auto is one where the "
+                "network is tcp, else all.",
+        .type = HCE_CONFIG_STRING,
+        .value = &hce_core_values.carriers_text,
+        .collective = 1,
+    },
+    {
+        .name = "HCE_TUNING_FILE",
+        .dfl = NULL,
+        .text = "Figures of cost for the automatic choice of a path, as "
+                "hce_perf --calibrate writes them; the same on all ranks. "
+                "Unset: built-in ones.",
+        .type = HCE_CONFIG_STRING,
+        .value = &hce_core_values.tuning_file,
     },
     {
         .name = "HCE_CHUNK_WIDTH",
@@ -102,6 +161,65 @@ static hce_status_t parse_width(void)
     return HCE_OK;
 }
 
+static hce_status_t parse_carriers(void)
+{
+    const char *text = hce_core_values.carriers_text;
+    int64_t number = HCE_CORE_CARRIERS_AUTO;
+
+    if (strcmp(text, "rails") == 0) {
+        number = HCE_CORE_CARRIERS_RAILS;
+    } else if (strcmp(text, "auto") != 0 &&
+               hce_config_parse_int(text, 1, HCE_CORE_MAX_CARRIERS,
+                                    &number) != HCE_OK) {
+        hce_log(ERROR, CORE,
+                "HCE_CARRIERS is '%s', expected auto, rails or a number from "
+                "1 to %d",
+                text, HCE_CORE_MAX_CARRIERS);
+        return HCE_ERR_CONFIG;
+    }
+    hce_core_values.carriers = (int)number;
+    return HCE_OK;
+}
+
+/* HCE_AG_PATH, else what one of NCCL's variables says. */
+static hce_status_t choose_ag_path(void)
+{
+    static const char *const names[] = {
+        "NCCL_ENABLE_HCE_AG_RING", "NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE"};
+    hce_core_values_t *values = &hce_core_values;
+    const char *own = values->ag_path, *path;
+    size_t i;
+
+    if (own != NULL) {
+        values->ag_origin = "HCE_AG_PATH";
+    }
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (nccl_rings[i] == NCCL_UNSET) {
+            continue;
+        }
+        path = nccl_rings[i] == 0 ? "direct" : "ring";
+        if (own != NULL) {
+            hce_log(WARN, TUNING, "%s=%" PRId64 " is ignored: HCE_AG_PATH=%s",
+                    names[i], nccl_rings[i], own);
+        } else if (values->ag_path != NULL &&
+                   strcmp(values->ag_path, path) != 0) {
+            hce_log(ERROR, TUNING,
+                    "%s asks for the path %s, %s=%" PRId64 " for %s: set one "
+                    "of them, or HCE_AG_PATH",
+                    values->ag_origin, values->ag_path, names[i],
+                    nccl_rings[i], path);
+            return HCE_ERR_CONFIG;
+        } else {
+            values->ag_path = path;
+            values->ag_origin = names[i];
+        }
+    }
+    if (values->ag_path == NULL) {
+        values->ag_path = "auto";
+    }
+    return HCE_OK;
+}
+
 static hce_status_t init_result;
 
 static void init_once(void)
@@ -109,6 +227,12 @@ static void init_once(void)
     init_result = hce_config_init(hce_settings);
     if (init_result == HCE_OK)
         init_result = parse_width();
+    if (init_result == HCE_OK)
+        init_result = parse_carriers();
+    if (init_result == HCE_OK)
+        init_result = choose_ag_path();
+    if (init_result == HCE_OK && hce_core_values.tuning_file != NULL)
+        init_result = hce_tuning_load(hce_core_values.tuning_file);
 }
 
 hce_status_t hce_core_config_init(void)

@@ -11,8 +11,17 @@
 #define HCE_CORE_WIDTH_AUTO 0 /* of hce_core_values.width */
 #define HCE_CORE_WIDTH_RULE 1
 
+#define HCE_CORE_CARRIERS_AUTO (-1) /* of hce_core_values.carriers */
+#define HCE_CORE_CARRIERS_RAILS 0   /* all ranks of a node */
+#define HCE_CORE_MAX_CARRIERS   256
+
 typedef struct hce_core_values {
-    const char *ag_path;          /* HCE_AG_PATH */
+    const char *ag_path;   /* what HCE_AG_PATH or another variable asks for */
+    const char *ag_origin; /* that variable's name; NULL: none is set */
+    const char *carriers_text;    /* HCE_CARRIERS, as text */
+    int carriers;                 /* the same as a number, or one of the above */
+    int ring_dirs;                /* HCE_RING_DIRS; 0: auto */
+    const char *tuning_file;      /* HCE_TUNING_FILE, or NULL */
     const char *chunk_width;      /* HCE_CHUNK_WIDTH, as text */
     uint64_t width;               /* the same as bytes, or one of the above */
     uint64_t multi_ctx_threshold; /* HCE_MULTI_CTX_THRESHOLD, bytes */

@@ -61,6 +61,7 @@ typedef struct hce_transport_attr {
     uint32_t segment; /* most bytes of one put */
     uint32_t depth;   /* best puts in flight on one (peer, context) */
     uint32_t parcel;  /* most data bytes of a parcel; 0: there are none */
+    const char *kind; /* of network, for figures of cost: "tcp", "rdma" */
 } hce_transport_attr_t;
 
 /* A put and a message in one: data to the peer's memory and mail to its

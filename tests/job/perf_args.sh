@@ -53,7 +53,7 @@ wrong "--nodes: '4' does not fit 6 ranks: .*divide" \
 wrong "--nodes: 'two' does not fit" all_gather --ranks 6 --nodes two
 wrong "--map: 'ring' is unknown: expected one of block, cyclic" \
     all_gather --map ring
-wrong "--path: 'rign' is unknown: expected one of auto, direct, flat" \
+wrong "--path: 'rign' is unknown: expected auto, each, direct" \
     all_gather --path rign
 wrong "--contexts: '17' is not acceptable: .* from 1 to 16" \
     all_gather --contexts 17

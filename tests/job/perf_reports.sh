@@ -16,7 +16,7 @@ grep -qE '^ +8192 +512 +float +none +-1 ' "$out" ||
     fail "no row of 4 x 512 floats"
 grep -q '^# Out of bounds values : 0 OK$' "$out" || fail "no count of wrong"
 grep -qE '^# Avg bus bandwidth +: [0-9.e+-]+$' "$out" || fail "no mean"
-grep -qE '^# path (direct|flat), [0-9]+ contexts?, chunks of [0-9]+ bytes: .' \
+grep -qE '^# path [a-z_]+, [0-9]+ contexts?, chunks of [0-9]+ bytes: .' \
     "$out" || fail "no path with its reason"
 
 # busbw = algbw x (R-1)/R and algbw = bytes/time, as far as digits go.

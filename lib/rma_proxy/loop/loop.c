@@ -202,6 +202,7 @@ static void loop_query(hce_transport_t *transport,
     attr_p->segment = LOOP_SEGMENT;
     attr_p->depth = LOOP_DEPTH;
     attr_p->parcel = LOOP_SEGMENT;
+    attr_p->kind = "loop";
 }
 
 static const char *loop_unusable(void)

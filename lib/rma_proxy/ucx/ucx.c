@@ -421,6 +421,7 @@ static void ucx_query(hce_transport_t *transport, hce_transport_attr_t *attr_p)
     attr_p->segment = UCX_SEGMENT;
     attr_p->depth = UCX_DEPTH;
     attr_p->parcel = UCX_PARCEL;
+    attr_p->kind = hce_ucx_facts()->rma ? "rdma" : "tcp";
 }
 
 /* UCX keeps its sockets to itself; these are all that can be closed. */
