@@ -58,7 +58,7 @@ void hce_perf_burst_fill(hce_perf_burst_t *burst, uint64_t data, int num)
 static hce_status_t call_all(hce_perf_burst_t *burst, int slot)
 {
     hce_perf_job_t *job = burst->job;
-    hce_perf_call_t call = {burst->count, burst->type, job->opts->call};
+    hce_perf_call_t call = {burst->count, burst->type, burst->call};
     hce_status_t status;
     int i;
 

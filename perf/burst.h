@@ -20,6 +20,7 @@ typedef struct hce_perf_burst {
     int slots; /* calls that have buffers of their own; then again the first */
 
     uint64_t data;         /* names the data of slot 0; slot s has data + s */
+    hce_call_params_t call; /* params of each call */
     uint64_t *calls;       /* made so far in this run; shared by its bursts */
     hce_explain_t explain; /* what statistics must amount to */
 } hce_perf_burst_t;

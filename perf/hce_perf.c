@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include "buffers.h"
+#include "calibrate.h"
 #include "job.h"
 #include "json.h"
 #include "launch.h"
@@ -32,6 +33,8 @@ static hce_status_t probe_reports(hce_perf_job_t *job)
         status = hce_perf_json_probe(job);
     if (status == HCE_OK && job->opts->plot != NULL)
         status = hce_perf_plot_probe(job);
+    if (status == HCE_OK && job->opts->calibrate != NULL)
+        status = hce_perf_calibrate_probe(job);
     return status;
 }
 
@@ -48,7 +51,12 @@ static hce_status_t prepare(hce_perf_job_t *job, hce_perf_results_t *results)
     status = probe_reports(job);
     if (status != HCE_OK)
         return status;
-    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types;
+    status = hce_perf_variants_create(job, &results->variants,
+                                      &results->num_variants);
+    if (status != HCE_OK)
+        return status;
+    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types *
+           (uint64_t)results->num_variants;
     results->rows = calloc(rows, sizeof(*results->rows));
     if (results->rows == NULL)
         return hce_perf_job_fail(job, HCE_ERR_NO_MEMORY, "list of results");
@@ -110,8 +118,11 @@ static void conclude(hce_perf_job_t *job, const hce_perf_results_t *results)
 
     if (opts->check_stats && job->failure[0] == '\0')
         hce_perf_table_stats(job);
+    hce_perf_table_compare(opts, results);
     if (opts->plot != NULL && job->failure[0] == '\0')
         hce_perf_plot_write(job, results);
+    if (opts->calibrate != NULL && job->failure[0] == '\0')
+        hce_perf_calibrate_write(job, results);
     hce_perf_results_verdict(results, opts, job->failure, verdict,
                              sizeof(verdict));
     /* Written also after a failure; a failure to write counts as one. */
@@ -151,6 +162,7 @@ static int rank_main(const hce_perf_opts_t *opts,
     hce_perf_buffers_free(opts, pairs);
     free(results.rows);
     free(results.stats);
+    free(results.variants);
     free(pairs);
     return ok ? 0 : 1;
 }

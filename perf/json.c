@@ -63,7 +63,9 @@ static json_t *pack_config(const hce_perf_opts_t *opts)
         "nodes", opts->nodes,
         "map", hce_perf_map_name(opts->map),
         "threads", opts->threads,
-        "path", call->path != NULL ? call->path : "auto",
+        "path", opts->each           ? "each"
+                : call->path != NULL ? call->path
+                                     : "auto",
         "contexts", call->contexts, /* 0: not given */
         "width", (json_int_t)call->width,
         "comms", opts->num_comms,
@@ -127,16 +129,20 @@ static json_t *pack_row(const hce_perf_row_t *row, bool checked)
     const hce_perf_cell_t *cells = row->cells;
 
     return json_pack(
-        "{s:I, s:I, s:s, s:s, s:i, s:s, s:i, s:I, s:s, s:o, s:o}",
+        "{s:I, s:I, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:I, s:s, s:s, s:o, "
+        "s:o}",
         "size", (json_int_t)row->size,
         "count", (json_int_t)row->count,
         "type", hce_datatype_string(row->type),
         "redop", "none",
         "root", -1,
         "path", row->explain.path,
+        "dirs", row->explain.dirs,
+        "carriers", row->explain.carriers,
         "contexts", row->explain.contexts,
         "width", (json_int_t)row->explain.width,
         "reason", row->explain.reason,
+        "settings", row->explain.settings,
         "out_of_place", pack_cell(&cells[HCE_PERF_OUT_OF_PLACE], checked),
         "in_place", pack_cell(&cells[HCE_PERF_IN_PLACE], checked));
 }

@@ -7,6 +7,8 @@ perf_hce_perf_SOURCES = \
 	perf/buffers.h \
 	perf/burst.c \
 	perf/burst.h \
+	perf/calibrate.c \
+	perf/calibrate.h \
 	perf/faults.c \
 	perf/faults.h \
 	perf/hce_perf.c \
@@ -39,6 +41,8 @@ perf_hce_perf_SOURCES = \
 	perf/stats.h \
 	perf/table.c \
 	perf/table.h \
+	perf/variants.c \
+	perf/variants.h \
 	perf/timed.c \
 	perf/timed.h
 perf_hce_perf_LDADD = libhcecore.la

@@ -34,6 +34,8 @@ enum {
     KEY_MAP,
     KEY_THREADS,
     KEY_PATH,
+    KEY_DIRS,
+    KEY_CARRIERS,
     KEY_CONTEXTS,
     KEY_WIDTH,
     KEY_COMMS,
@@ -46,6 +48,7 @@ enum {
     KEY_CHECK_STATS,
     KEY_JSON,
     KEY_PLOT,
+    KEY_CALIBRATE,
     KEY_CORRUPT,
     KEY_DELAY,
     KEY_KILL,
@@ -55,7 +58,6 @@ enum {
 static const char *const coll_names[] = {"all_gather", NULL};
 static const char *const buffers_names[] = {"window", "alloc", "malloc", NULL};
 static const char *const map_names[] = {"block", "cyclic", NULL};
-static const char *const path_names[] = {"auto", "direct", "ring", "ring_short", "flat", NULL};
 static const char *const op_names[] = {"sum", "prod",   "min", "max",
                                        "avg", "mulsum", "all", NULL};
 static const char *const mismatch_names[] = {"count", "type", "path", NULL};
@@ -119,7 +121,13 @@ static const struct argp_option options[] = {
      "how ranks are laid over the nodes (block)", 0},
 
     {NULL, 0, NULL, 0, "Calls:", GROUP_CALL},
-    {"path", KEY_PATH, "NAME", 0, "auto, direct or flat", 0},
+    {"path", KEY_PATH, "NAME", 0,
+     "auto, direct, ring, ring_short, flat, ...; each measures all that can "
+     "run, one after the other at each size",
+     0},
+    {"dirs", KEY_DIRS, "1|2", 0, "directions in which rings send", 0},
+    {"carriers", KEY_CARRIERS, "N", 0,
+     "ranks of a node that send and receive for it; 0 is all", 0},
     {"contexts", KEY_CONTEXTS, "N", 0,
      "connections a peer, at most HCE_NUM_CTX", 0},
     {"width", KEY_WIDTH, "SIZE", 0, "bytes of a chunk", 0},
@@ -140,6 +148,11 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "write configuration and results", 0},
     {"plot", KEY_PLOT, "FILE", 0,
      "draw bus bandwidth over size into a .png or .svg file (needs gnuplot)",
+     0},
+    {"calibrate", KEY_CALIBRATE, "FILE", 0,
+     "as --path each, over 64K to 64M unless sizes are given; then write what "
+     "each path costs here into a file for HCE_TUNING_FILE, beside what it "
+     "says of other layouts",
      0},
 
     {NULL, 0, NULL, 0,
@@ -207,8 +220,10 @@ static const field_t fields[] = {
     {KEY_THREADS, FIELD_FLAG, AT(threads), 0, 0, NULL, 0, 0},
     {KEY_NODES, FIELD_TEXT, AT(nodes), 0, 0, NULL, 0, 0},
     {KEY_MAP, FIELD_CHOICE, AT(map), 0, 0, map_names, 0, 0},
-    {KEY_PATH, FIELD_NAME, AT(call.path), 0, 0, path_names,
-     HCE_CALL_PARAM_PATH, 0},
+    {KEY_PATH, FIELD_TEXT, AT(call.path), 0, 0, NULL, HCE_CALL_PARAM_PATH, 0},
+    {KEY_DIRS, FIELD_INT, AT(call.dirs), 1, 2, NULL, HCE_CALL_PARAM_DIRS, 0},
+    {KEY_CARRIERS, FIELD_INT, AT(call.carriers), 0, 256, NULL,
+     HCE_CALL_PARAM_CARRIERS, 0},
     {KEY_CONTEXTS, FIELD_INT, AT(call.contexts), 1, 16, NULL,
      HCE_CALL_PARAM_CONTEXTS, 0},
     {KEY_WIDTH, FIELD_SIZE, AT(call.width), 0, 0, NULL, HCE_CALL_PARAM_WIDTH,
@@ -219,6 +234,7 @@ static const field_t fields[] = {
     {KEY_CHECK_STATS, FIELD_FLAG, AT(check_stats), 0, 0, NULL, 0, 0},
     {KEY_JSON, FIELD_TEXT, AT(json), 0, 0, NULL, 0, 0},
     {KEY_PLOT, FIELD_TEXT, AT(plot), 0, 0, NULL, 0, 0},
+    {KEY_CALIBRATE, FIELD_TEXT, AT(calibrate), 0, 0, NULL, 0, 0},
     {KEY_CORRUPT, FIELD_INT, AT(faults.corrupt_rank), 0, MAX_RANKS - 1, NULL,
      0, 0},
     {KEY_DELAY, FIELD_INT, AT(faults.delay_ms), 0, 3600000, NULL, 0,

@@ -76,7 +76,8 @@ typedef struct hce_perf_opts {
     bool blocking;
     bool check_stats;
 
-    const char *json, *plot; /* file names or NULL */
+    bool each; /* every path, one after the other at each size */
+    const char *json, *plot, *calibrate; /* file names or NULL */
     hce_perf_faults_t faults;
 } hce_perf_opts_t;
 

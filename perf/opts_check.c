@@ -8,6 +8,7 @@
 
 #include "opts.h"
 
+#include "core/paths.h"
 #include "json.h"
 #include "plot.h"
 #include "ranks.h"
@@ -16,6 +17,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* More than anybody reads. */
 #define MAX_ROWS 65536
@@ -97,6 +99,38 @@ static bool finish_series(hce_perf_opts_t *opts, char *why, size_t size)
     return true;
 }
 
+/* --path and --calibrate. */
+static bool finish_path(hce_perf_opts_t *opts, char *why, size_t size)
+{
+    const char *path = opts->call.path;
+    char known[HCE_PATHS_NAMES_SIZE];
+
+    opts->each = opts->calibrate != NULL ||
+                 (path != NULL && strcmp(path, "each") == 0);
+    if (opts->calibrate != NULL && path != NULL && strcmp(path, "each") != 0) {
+        snprintf(why, size,
+                 "--path: '%s' is not for --calibrate: expected each", path);
+        return false;
+    }
+    if (opts->each) {
+        opts->call.field_mask &= ~(uint64_t)HCE_CALL_PARAM_PATH;
+        opts->call.path = NULL;
+    } else if (path != NULL && strcmp(path, "auto") != 0 &&
+               hce_paths_find(HCE_COLL_ALLGATHER, path) == NULL) {
+        snprintf(why, size, "--path: '%s' is unknown: expected auto, each, %s",
+                 path, hce_paths_names(HCE_COLL_ALLGATHER, known));
+        return false;
+    }
+    if (opts->calibrate != NULL &&
+        opts->min_bytes == HCE_PERF_DEFAULT_BYTES &&
+        opts->max_bytes == HCE_PERF_NOT_GIVEN) {
+        opts->min_bytes = 64 * HCE_KIB;
+        opts->max_bytes = 64 * HCE_MIB;
+        opts->step_factor = 4;
+    }
+    return true;
+}
+
 bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
 {
     const char *text;
@@ -115,9 +149,15 @@ bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
         snprintf(why, size, "--json: '%s': %s", opts->json, text);
         return false;
     }
+    text = opts->calibrate != NULL ? hce_perf_json_refusal() : NULL;
+    if (text != NULL) {
+        snprintf(why, size, "--calibrate: '%s': %s", opts->calibrate, text);
+        return false;
+    }
     if (opts->blocking) {
         opts->call.blocking = 1;
         opts->call.field_mask |= HCE_CALL_PARAM_BLOCKING;
     }
-    return finish_series(opts, why, size) && finish_ranks(opts, why, size);
+    return finish_path(opts, why, size) && finish_series(opts, why, size) &&
+           finish_ranks(opts, why, size);
 }

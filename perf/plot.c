@@ -113,20 +113,34 @@ static void print_quoted(FILE *script, const char *text)
     fputc('\'', script);
 }
 
-/* Datablocks $t0, $t1, ...: one for each datatype. A size of 0 has no place
- * on a logarithmic axis. Returns the rows written. */
+/* Curves are numbered: datatype by datatype, in each the variants. */
+static int curves(const hce_perf_opts_t *opts,
+                  const hce_perf_results_t *results)
+{
+    return opts->num_types * results->num_variants;
+}
+
+static hce_datatype_t curve_type(const hce_perf_opts_t *opts,
+                                 const hce_perf_results_t *results, int curve)
+{
+    return opts->types[curve / results->num_variants];
+}
+
+/* Datablocks $t0, $t1, ...: one a curve. A size of 0 has no place on a
+ * logarithmic axis. Returns the rows written. */
 static size_t print_data(FILE *script, const hce_perf_opts_t *opts,
                          const hce_perf_results_t *results)
 {
     const hce_perf_row_t *row;
     size_t i, rows = 0;
-    int t;
+    int c;
 
-    for (t = 0; t < opts->num_types; t++) {
-        fprintf(script, "$t%d << end\n", t);
+    for (c = 0; c < curves(opts, results); c++) {
+        fprintf(script, "$t%d << end\n", c);
         for (i = 0; i < results->num_rows; i++) {
             row = &results->rows[i];
-            if (row->type != opts->types[t] || row->size == 0)
+            if (row->type != curve_type(opts, results, c) ||
+                row->variant != c % results->num_variants || row->size == 0)
                 continue;
             fprintf(script, "%" PRIu64 " %g %g\n", row->size,
                     row->cells[HCE_PERF_OUT_OF_PLACE].busbw,
@@ -149,24 +163,47 @@ static const char settings[] = "set xlabel 'size of the output'\n"
                                "set yrange [0:*]\n"
                                "plot \\\n";
 
-static void print_script(FILE *script, hce_perf_job_t *job)
+/* A curve is named by what tells it from the others. */
+static void print_curve(FILE *script, const hce_perf_opts_t *opts,
+                        const hce_perf_results_t *results, int curve,
+                        int place)
+{
+    const char *label =
+        results->variants[curve % results->num_variants].label;
+    const char *type =
+        hce_datatype_string(curve_type(opts, results, curve));
+    const char *where =
+        place == HCE_PERF_OUT_OF_PLACE ? "out of place" : "in place";
+
+    fprintf(script, "$t%d using 1:%d with linespoints title ", curve,
+            place + 2);
+    if (!opts->each)
+        fprintf(script, "'%s, %s'", type, where);
+    else if (opts->num_types == 1)
+        fprintf(script, "'%s'", label);
+    else
+        fprintf(script, "'%s, %s'", label, type);
+}
+
+static void print_script(FILE *script, hce_perf_job_t *job,
+                         const hce_perf_results_t *results)
 {
     const hce_perf_opts_t *opts = job->opts;
-    int t, p, num = hce_perf_results_places(opts) * opts->num_types;
+    /* Many paths in two places each would be a tangle. */
+    int places = opts->each ? 1 : hce_perf_results_places(opts);
+    int c, p, num = places * curves(opts, results);
 
     fprintf(script, "set terminal %s\nset output ", find_terminal(opts->plot));
     print_quoted(script, opts->plot);
-    fprintf(script, "\nset title '%s: ranks %d, nodes %d, transport %s'\n",
+    fprintf(script, "\nset title '%s: ranks %d, nodes %d, transport %s%s'\n",
             opts->coll, job->attr.size, job->attr.num_nodes,
-            job->attr.transport);
+            job->attr.transport, opts->each ? ", out of place" : "");
     fputs(settings, script);
-    for (t = 0; t < opts->num_types; t++) {
-        for (p = 0; p < hce_perf_results_places(opts); p++)
-            fprintf(script,
-                    "$t%d using 1:%d with linespoints title '%s, %s'%s\n", t,
-                    p + 2, hce_datatype_string(opts->types[t]),
-                    p == HCE_PERF_OUT_OF_PLACE ? "out of place" : "in place",
-                    --num > 0 ? ", \\" : "");
+    for (c = 0; c < curves(opts, results); c++) {
+        for (p = 0; p < places; p++) {
+            print_curve(script, opts, results, c, p);
+            fprintf(script, "%s\n", --num > 0 ? ", \\" : "");
+        }
     }
 }
 
@@ -186,7 +223,7 @@ hce_status_t hce_perf_plot_write(hce_perf_job_t *job,
                                  "--plot %s: no size above 0 to draw",
                                  job->opts->plot);
     }
-    print_script(script, job);
+    print_script(script, job, results);
     if (fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0)
         err = errno;
     if (err == 0)

@@ -9,6 +9,7 @@
 
 #include "measure.h"
 #include "opts.h"
+#include "variants.h"
 
 #include <stddef.h>
 
@@ -33,11 +34,14 @@ typedef struct hce_perf_row {
     uint64_t size; /* bytes of the whole output */
     size_t count;  /* elements a rank */
     hce_datatype_t type;
+    int variant; /* of hce_perf_results_t */
     hce_explain_t explain;
     hce_perf_cell_t cells[HCE_PERF_PLACES];
 } hce_perf_row_t;
 
 typedef struct hce_perf_results {
+    hce_perf_variant_t *variants; /* by number */
+    int num_variants;
     hce_perf_row_t *rows;
     size_t num_rows;      /* measured */
     size_t max_rows;      /* to be measured */

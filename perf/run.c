@@ -10,6 +10,7 @@
 #include "run.h"
 
 #include "burst.h"
+#include "core/dispatch.h"
 #include "series.h"
 #include "table.h"
 #include "timed.h"
@@ -170,6 +171,7 @@ static hce_status_t measure_cell(run_t *run, hce_perf_row_t *row,
         .in_place = place == HCE_PERF_IN_PLACE,
         .slots = slots_for(run, row->count * hce_datatype_size(row->type)),
         .calls = &run->calls,
+        .call = run->results->variants[row->variant].call,
         .explain = row->explain,
     };
     hce_status_t status;
@@ -201,12 +203,13 @@ static void show_progress(const run_t *run, const hce_perf_row_t *row)
 static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
 {
     const hce_perf_row_t *before = run->results->num_rows > 0 ? row - 1 : NULL;
+    const hce_perf_variant_t *variant = &run->results->variants[row->variant];
     hce_perf_job_t *job = run->job;
     hce_status_t status;
     int p;
 
     status = hce_comm_explain(job->comms[0], HCE_COLL_ALLGATHER, row->count,
-                              row->type, &job->opts->call, &row->explain);
+                              row->type, &variant->call, &row->explain);
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "hce_comm_explain");
     for (p = 0; p < hce_perf_results_places(job->opts); p++) {
@@ -229,12 +232,45 @@ static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
     return HCE_OK;
 }
 
+/* A size on every variant that can run it: all ranks find the same ones. */
+static hce_status_t measure_size(run_t *run, hce_datatype_t type,
+                                 uint64_t size)
+{
+    hce_perf_results_t *results = run->results;
+    const hce_perf_opts_t *opts = run->job->opts;
+    int ranks = run->job->attr.size, i;
+    hce_perf_row_t *row;
+    const char *why;
+
+    for (i = 0; i < results->num_variants; i++) {
+        row = &results->rows[results->num_rows];
+        *row = (hce_perf_row_t){.type = type, .variant = i};
+        row->count = hce_perf_series_count(opts, size, type, ranks);
+        row->size = (uint64_t)row->count * (uint64_t)ranks *
+                    hce_datatype_size(type);
+        why = opts->each ? hce_dispatch_refusal(
+                               run->job->comms[0], HCE_COLL_ALLGATHER,
+                               row->count * hce_datatype_size(type),
+                               &results->variants[i].call)
+                         : NULL;
+        if (why == NULL) {
+            hce_status_t status = measure_row(run, row);
+
+            if (status != HCE_OK)
+                return status;
+        } else if (run->job->attr.rank == 0) {
+            hce_perf_table_refusal(row->size, results->variants[i].label,
+                                   why);
+        }
+    }
+    return HCE_OK;
+}
+
 hce_status_t hce_perf_run(hce_perf_job_t *job, hce_perf_pair_t *pairs,
                           hce_perf_results_t *results)
 {
     const hce_perf_opts_t *opts = job->opts;
     run_t run = {.job = job, .pairs = pairs, .results = results};
-    hce_perf_row_t *row = results->rows;
     hce_status_t status;
     uint64_t size;
     int t;
@@ -242,12 +278,7 @@ hce_status_t hce_perf_run(hce_perf_job_t *job, hce_perf_pair_t *pairs,
     for (t = 0; t < opts->num_types; t++) {
         size = opts->min_bytes;
         do {
-            row->type = opts->types[t];
-            row->count =
-                hce_perf_series_count(opts, size, row->type, job->attr.size);
-            row->size = (uint64_t)row->count * (uint64_t)job->attr.size *
-                        hce_datatype_size(row->type);
-            status = measure_row(&run, row++);
+            status = measure_size(&run, opts->types[t], size);
             if (status != HCE_OK)
                 return status;
         } while (hce_perf_series_next(opts, &size));

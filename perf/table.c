@@ -57,11 +57,82 @@ void hce_perf_table_path(const hce_explain_t *explain,
                          const hce_explain_t *before)
 {
     if (before != NULL && strcmp(explain->path, before->path) == 0 &&
-        explain->contexts == before->contexts)
+        explain->contexts == before->contexts &&
+        explain->dirs == before->dirs)
         return;
     printf("# path %s, %d context%s, chunks of %zu bytes: %s\n", explain->path,
            explain->contexts, explain->contexts == 1 ? "" : "s",
            explain->width, explain->reason);
+}
+
+void hce_perf_table_refusal(uint64_t size, const char *label, const char *why)
+{
+    printf("# not %s at %" PRIu64 " bytes: %s\n", label, size, why);
+}
+
+static const hce_perf_row_t *find_row(const hce_perf_results_t *results,
+                                      const hce_perf_row_t *like, int variant)
+{
+    size_t i;
+
+    for (i = 0; i < results->num_rows; i++) {
+        const hce_perf_row_t *row = &results->rows[i];
+
+        if (row->variant == variant && row->type == like->type &&
+            row->size == like->size)
+            return row;
+    }
+    return NULL;
+}
+
+/* Is row the first of its size and type? */
+static bool is_new_size(const hce_perf_results_t *results, size_t i)
+{
+    return i == 0 || results->rows[i].size != results->rows[i - 1].size ||
+           results->rows[i].type != results->rows[i - 1].type;
+}
+
+static void compare_size(const hce_perf_results_t *results,
+                         const hce_perf_row_t *like)
+{
+    double least = 0, times[results->num_variants];
+    int v;
+
+    for (v = 0; v < results->num_variants; v++) {
+        const hce_perf_row_t *row = find_row(results, like, v);
+
+        times[v] =
+            row == NULL ? 0 : row->cells[HCE_PERF_OUT_OF_PLACE].time_us;
+        if (times[v] > 0 && (least == 0 || times[v] < least))
+            least = times[v];
+    }
+    printf("# %12" PRIu64 "  %8s", like->size,
+           hce_datatype_string(like->type));
+    for (v = 0; v < results->num_variants; v++) {
+        if (times[v] > 0)
+            printf("  %11.1f%s", times[v], times[v] == least ? "*" : " ");
+        else
+            printf("  %11s ", "-");
+    }
+    printf("\n");
+}
+
+void hce_perf_table_compare(const hce_perf_opts_t *opts,
+                            const hce_perf_results_t *results)
+{
+    size_t i;
+    int v;
+
+    if (!opts->each || results->num_rows == 0)
+        return;
+    printf("#\n# Side by side: us out of place, the least with a star\n");
+    printf("# %12s  %8s", "size", "type");
+    for (v = 0; v < results->num_variants; v++)
+        printf("  %11s ", results->variants[v].label);
+    printf("\n");
+    for (i = 0; i < results->num_rows; i++)
+        if (is_new_size(results, i))
+            compare_size(results, &results->rows[i]);
 }
 
 void hce_perf_table_head(void)

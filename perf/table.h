@@ -20,6 +20,12 @@ void hce_perf_table_head(void);
  * of the row before (NULL if there is none). */
 void hce_perf_table_path(const hce_explain_t *explain,
                          const hce_explain_t *before);
+/* A variant that cannot run a size, and why. */
+void hce_perf_table_refusal(uint64_t size, const char *label,
+                            const char *why);
+/* Times of all variants side by side, where there are several. */
+void hce_perf_table_compare(const hce_perf_opts_t *opts,
+                            const hce_perf_results_t *results);
 void hce_perf_table_row(const hce_perf_opts_t *opts,
                         const hce_perf_row_t *row);
 /* What this rank's first communicator has counted. */

@@ -60,18 +60,23 @@ static hce_status_t check_params(hce_comm_h comm,
     return HCE_OK;
 }
 
-static void describe_call(hce_comm_h comm, hce_coll_t coll, uint64_t len,
-                          const hce_call_params_t *params,
-                          hce_candidate_call_t *call)
+const char *hce_dispatch_kind(hce_comm_h comm)
 {
     hce_transport_attr_t attr = {.kind = "none"};
 
     if (comm->proxy != NULL)
         hce_proxy_query(comm->proxy, &attr);
+    return attr.kind;
+}
+
+static void describe_call(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+                          const hce_call_params_t *params,
+                          hce_candidate_call_t *call)
+{
     *call = (hce_candidate_call_t){
         .layout = comm->layout,
         .limits = comm->limits,
-        .kind = attr.kind,
+        .kind = hce_dispatch_kind(comm),
         .params = params,
         .len = len,
         .coll = coll,
@@ -152,6 +157,27 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
     }
     describe_call(comm, coll, len, params, &call);
     return choose_from(&call, path, origin, choice_p);
+}
+
+const char *hce_dispatch_refusal(hce_comm_h comm, hce_coll_t coll,
+                                 uint64_t len,
+                                 const hce_call_params_t *params)
+{
+    hce_candidate_t list[HCE_CANDIDATES_MAX];
+    hce_candidate_call_t call;
+    const char *why = "there is no such path";
+    unsigned i, num;
+
+    describe_call(comm, coll, len, params, &call);
+    num = hce_candidates_list(&call, list);
+    for (i = 0; i < num; i++) {
+        if (strcmp(list[i].builder->path, params->path) != 0)
+            continue;
+        why = list[i].refusal;
+        if (why == NULL)
+            break;
+    }
+    return why;
 }
 
 /* Bytes used of size, however much was wanted. */

@@ -30,6 +30,14 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
                                  const hce_call_params_t *params,
                                  hce_dispatch_choice_t *choice_p);
 
+/* The kind of network between the nodes, "none" on one: as figures name it. */
+const char *hce_dispatch_kind(hce_comm_h comm);
+
+/* Why the path that params name cannot run, or NULL; quiet. */
+const char *hce_dispatch_refusal(hce_comm_h comm, hce_coll_t coll,
+                                 uint64_t len,
+                                 const hce_call_params_t *params);
+
 /* Why choice was made, and why not the other paths; a stable text. */
 void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
                          const hce_dispatch_choice_t *choice, char *buf,

@@ -21,6 +21,7 @@ static const hce_explain_t explain = {
     .put_bytes = 12,
     .copies = 5,
     .copy_bytes = 37,
+    .own_copies = 3,
 };
 
 static const hce_comm_stats_t before = {
