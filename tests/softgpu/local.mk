@@ -31,3 +31,23 @@ tests_softgpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -rpath /nowhere \
 	-version-info 1:0:0
 tests_softgpu_libcuda_la_LIBADD = -lpthread
 softgpu_ldflags = -Wl,-rpath,$(abs_top_builddir)/tests/softgpu/.libs
+
+if HAVE_CMOCKA
+softgpu_tests = \
+	tests/softgpu/crashes \
+	tests/softgpu/refusals
+check_PROGRAMS += $(softgpu_tests)
+TESTS += $(softgpu_tests)
+
+softgpu_rig = tests/softgpu/rig.c tests/softgpu/rig.h tests/softgpu/calls.h
+softgpu_ldadd = libhcecore.la $(CMOCKA_LIBS)
+softgpu_deps = libhcecore.la tests/softgpu/libcuda.la
+tests_softgpu_crashes_SOURCES = tests/softgpu/crashes.c $(softgpu_rig)
+tests_softgpu_crashes_LDADD = $(softgpu_ldadd)
+tests_softgpu_crashes_LDFLAGS = $(softgpu_ldflags)
+tests_softgpu_crashes_DEPENDENCIES = $(softgpu_deps)
+tests_softgpu_refusals_SOURCES = tests/softgpu/refusals.c $(softgpu_rig)
+tests_softgpu_refusals_LDADD = $(softgpu_ldadd)
+tests_softgpu_refusals_LDFLAGS = $(softgpu_ldflags)
+tests_softgpu_refusals_DEPENDENCIES = $(softgpu_deps)
+endif
