@@ -47,6 +47,15 @@ static const hce_config_field_t fields[] = {
      .text = "Seed of the choices that HCE_LOOP_FAULTS leaves open.",
      .type = HCE_CONFIG_INT,
      .value = &hce_proxy_settings.loop_seed},
+    {.name = "HCE_LINK_RATE",
+     .dfl = "0",
+     .text = "Rate of the link that the ranks of a node share, in Mbit/s, "
+             "from which the ucx transport sizes the send buffers of TCP "
+             "connections; 0 is what the devices say, if they know.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.link_mbit,
+     .min = 0,
+     .max = 100000000},
     {.name = "HCE_UCX_PUT",
      .dfl = "auto",
      .text = "How the ucx transport moves data: am by active messages, rma "

@@ -24,6 +24,7 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/ucx/ep.c \
 	lib/rma_proxy/ucx/handler.c \
 	lib/rma_proxy/ucx/mem.c \
+	lib/rma_proxy/ucx/tune.c \
 	lib/rma_proxy/ucx/ucx.c \
 	lib/rma_proxy/ucx/ucx.h
 endif

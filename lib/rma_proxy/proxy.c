@@ -112,6 +112,15 @@ static hce_proxy_t *proxy_alloc(const hce_proxy_params_t *params)
     return proxy;
 }
 
+/* As many as any path has: each rank of the node to one on each other. */
+static int num_flows(const hce_proxy_t *proxy)
+{
+    const hce_layout_t *layout = proxy->layout;
+
+    return layout->node_size[layout->node[proxy->rank]] *
+           (layout->nnodes - 1);
+}
+
 static hce_status_t transport_open(hce_proxy_t *proxy,
                                    const hce_proxy_params_t *params)
 {
@@ -119,6 +128,7 @@ static hce_status_t transport_open(hce_proxy_t *proxy,
         .rank = proxy->rank,
         .size = proxy->size,
         .contexts = (int)hce_proxy_settings.contexts,
+        .flows = num_flows(proxy),
         .secret = hce_boot_secret(params->boot),
         .inbox = proxy->inbox,
         .inbox_words =

@@ -20,7 +20,8 @@ typedef struct hce_proxy_settings {
     int64_t contexts; /* 0 is what is useful */
     const char *loop_faults;
     int64_t loop_seed;
-    int ucx_put; /* hce_ucx_put_t */
+    int ucx_put;       /* hce_ucx_put_t */
+    int64_t link_mbit; /* 0: as the devices say */
 } hce_proxy_settings_t;
 
 extern hce_proxy_settings_t hce_proxy_settings;

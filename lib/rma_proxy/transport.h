@@ -47,6 +47,7 @@ typedef void (*hce_transport_error_cb_t)(void *arg, int peer,
 typedef struct hce_transport_params {
     int rank, size;
     int contexts;          /* how many to open; 0: as many as are useful */
+    int flows; /* peers, of all ranks of my node, that share its links */
     const uint8_t *secret; /* 16 bytes, the same on all ranks */
     hce_counter_t *inbox;  /* words that peers' signals and messages write */
     uint32_t inbox_words;

@@ -56,4 +56,13 @@ tests_unit_rma_proxy_loop_LDADD = $(rma_proxy_ldadd)
 
 tests_unit_rma_proxy_proxy_SOURCES = tests/unit/rma_proxy_proxy.c $(boot_ranks)
 tests_unit_rma_proxy_proxy_LDADD = $(rma_proxy_ldadd)
+
+if HAVE_UCX
+check_PROGRAMS += tests/unit/rma_proxy_ucx_tune
+TESTS += tests/unit/rma_proxy_ucx_tune
+tests_unit_rma_proxy_ucx_tune_SOURCES = tests/unit/rma_proxy_ucx_tune.c \
+	$(rma_proxy_world)
+tests_unit_rma_proxy_ucx_tune_CPPFLAGS = $(rma_proxy_ucx)
+tests_unit_rma_proxy_ucx_tune_LDADD = $(rma_proxy_ldadd)
+endif
 endif

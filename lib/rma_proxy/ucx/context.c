@@ -29,14 +29,14 @@ typedef struct ucx_default {
  * Shared memory inside a node is the copy engines' work; between "nodes" of
  * one machine it would also hide the network. On tcp a put travels in pieces
  * of TX_SEG_SIZE, 8k if left alone; these hold 64k and the headers. Socket
- * buffers left to the kernel grow beyond the queues of the switches. */
+ * buffers left to the kernel grow beyond the queues of the switches: see
+ * tune.c for those that send. */
 static const ucx_default_t defaults[] = {
     {"UCX_TLS", "TLS", "^shm"},
     {"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "inf"},
     {"UCX_RESOLVE_REMOTE_EP_ID", "RESOLVE_REMOTE_EP_ID", "n"},
     {"UCX_TCP_TX_SEG_SIZE", "TCP_TX_SEG_SIZE", "65kb"},
     {"UCX_TCP_RX_SEG_SIZE", "TCP_RX_SEG_SIZE", "65kb"},
-    {"UCX_TCP_SNDBUF", "TCP_SNDBUF", "256kb"},
     {"UCX_TCP_RCVBUF", "TCP_RCVBUF", "512kb"},
 };
 
@@ -62,29 +62,37 @@ static const char *modify_key(const char *key)
     return key + strlen(TCP_PREFIX);
 }
 
-static ucs_status_t config_create(ucp_config_t **config_p)
+static void config_set(ucp_config_t *config, const ucx_default_t *one)
 {
+    ucs_status_t status;
+
+    if (hce_config_foreign(one->env) != NULL || !may_apply(one->key))
+        return;
+    status = ucp_config_modify(config, modify_key(one->key), one->value);
+    if (status != UCS_OK)
+        hce_log(WARN, PROXY, "ucx: default %s=%s was not taken: %s", one->env,
+                one->value, ucs_status_string(status));
+}
+
+static ucs_status_t config_create(size_t sndbuf, ucp_config_t **config_p)
+{
+    char text[24];
+    const ucx_default_t tuned = {"UCX_TCP_SNDBUF", "TCP_SNDBUF", text};
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status != UCS_OK)
         return status;
-    for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-        if (hce_config_foreign(defaults[i].env) != NULL ||
-            !may_apply(defaults[i].key))
-            continue;
-        status = ucp_config_modify(config, modify_key(defaults[i].key),
-                                   defaults[i].value);
-        if (status != UCS_OK)
-            hce_log(WARN, PROXY, "ucx: default %s=%s was not taken: %s",
-                    defaults[i].env, defaults[i].value,
-                    ucs_status_string(status));
-    }
+    for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+        config_set(config, &defaults[i]);
+    snprintf(text, sizeof(text), "%zu", sndbuf);
+    config_set(config, &tuned);
     *config_p = config;
     return UCS_OK;
 }
 
-ucs_status_t hce_ucx_context_create(bool rma, ucp_context_h *context_p)
+ucs_status_t hce_ucx_context_create(bool rma, size_t sndbuf,
+                                    ucp_context_h *context_p)
 {
     ucp_params_t params = {
         .field_mask =
@@ -93,7 +101,7 @@ ucs_status_t hce_ucx_context_create(bool rma, ucp_context_h *context_p)
         .mt_workers_shared = 1, /* registrations come from other threads */
     };
     ucp_config_t *config;
-    ucs_status_t status = config_create(&config);
+    ucs_status_t status = config_create(sndbuf, &config);
 
     if (status != UCS_OK)
         return status;
@@ -154,7 +162,7 @@ static void facts_init(void)
                  "UCX is built without thread support");
         return;
     }
-    status = hce_ucx_context_create(true, &context);
+    status = hce_ucx_context_create(true, hce_ucx_sndbuf(1, 0), &context);
     if (status != UCS_OK) {
         snprintf(facts.why, sizeof(facts.why), "ucp_init: %s",
                  ucs_status_string(status));
