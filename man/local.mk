@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Section 3 is made from the public header, a page a call.
-dist_man_MANS += man/hce.7 man/hce_info.1 man/hce_perf.1
+dist_man_MANS += man/hce.7 man/hce_info.1 man/hce_perf.1 man/hce_plan.1
 EXTRA_DIST += man/man3.awk
 
 man3dir = $(mandir)/man3

@@ -1,4 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
+TESTS += tests/unit/hce_plan.sh
+EXTRA_DIST += tests/unit/hce_plan.sh \
+	tests/unit/golden/plan_draw.svg \
+	tests/unit/golden/plan_rank2.json \
+	tests/unit/golden/plan_show.txt
+
 if HAVE_CMOCKA
 plan_tests = \
 	tests/unit/plan_build \
