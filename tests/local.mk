@@ -16,6 +16,7 @@ include tests/unit/boot.mk
 include tests/unit/topo.mk
 include tests/unit/plan.mk
 include tests/unit/ce.mk
+include tests/unit/reduce.mk
 include tests/unit/rma_proxy.mk
 include tests/unit/model.mk
 include tests/unit/core.mk

@@ -9,6 +9,7 @@
 #include "boot/boot.h"
 #include "ce/ce.h"
 #include "core/values.h"
+#include "reduce/reduce.h"
 #include "rma_proxy/proxy.h"
 #include "topo/topo.h"
 
@@ -17,6 +18,7 @@ const hce_config_table_t *const hce_settings[] = {
     &hce_boot_config,
     &hce_topo_config,
     &hce_ce_config,
+    &hce_reduce_config,
     &hce_rma_proxy_config,
     &hce_core_config,
     NULL,
