@@ -5,12 +5,12 @@
 # or in a lab that ends with this process.
 import json
 import os
+import re
 import signal
 import subprocess
-import tempfile
 from typing import NamedTuple
 
-from lablib import lab
+from lablib import lab, linux
 
 LIMIT_S = 300
 
@@ -73,10 +73,10 @@ def environ_of(contender):
 
 def run_command(command, environ):
     """Its output; all that it started has ended."""
-    process = subprocess.Popen(command, env=environ, text=True,
-                               stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, env=environ, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: linux.die_with_parent(signal.SIGTERM))
     try:
         out, err = process.communicate(timeout=LIMIT_S)
     except BaseException as error:
@@ -96,14 +96,18 @@ def run_command(command, environ):
 
 
 def hce_cell(what, command, environ):
-    """What hce_perf writes into a file."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        run_command([*command, what.collective, "--per-rank",
-                     "-b", str(what.size), "-e", str(what.size),
-                     "--milliseconds", str(what.milliseconds), "--single",
-                     "--out-of-place", "-a", "3", *what.contender.args,
-                     "--json", file.name], environ)
-        return json.load(file)["results"][0]["out_of_place"]
+    """What hce_perf writes among the lines of its table. There is no file
+    that could be left behind."""
+    out = run_command([*command, what.collective, "--per-rank",
+                       "-b", str(what.size), "-e", str(what.size),
+                       "--milliseconds", str(what.milliseconds), "--single",
+                       "--out-of-place", "-a", "3", *what.contender.args,
+                       "--json", "/dev/stdout"], environ)
+    match = re.search(r"^{$", out, re.MULTILINE)
+    if not match:
+        raise JobError(f"no JSON in: {out}")
+    result, _ = json.JSONDecoder().raw_decode(out, match.start())
+    return result["results"][0]["out_of_place"]
 
 
 def mpi_cell(what, command, environ):

@@ -65,8 +65,8 @@ nothing_left() {
     ! grep -q ' /run/hce-' /proc/self/mountinfo || fail "left mounts"
     [ -z "$(ls -d /run/hce-* 2>/dev/null)" ] || fail "left files in /run"
     [ "$(ip -br link)" = "$links_before" ] || fail "left links"
-    # What is held here are the outputs of commands.
-    [ "$(ls -A "$TMPDIR")" = "$files_before" ] || fail "left files"
+    left=$(comm -13 <(echo "$files_before") <(ls -A "$TMPDIR"))
+    [ -z "$left" ] || fail "left files: $left"
 }
 
 # job_bytes_fit HOSTS RANKS BEFORE...: each host's interface received what the

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Several hosts on this machine; need root.
-lab_tests = tests/lab/basics.sh
+lab_tests = \
+	tests/lab/basics.sh \
+	tests/lab/compare.sh
 lab_long_tests = \
 	tests/lab/launchers.sh \
 	tests/lab/updown.sh

@@ -17,3 +17,6 @@ tests_unit_perf_series_LDADD = $(perf_ldadd)
 tests_unit_perf_stats_SOURCES = tests/unit/perf_stats.c perf/stats.c
 tests_unit_perf_stats_LDADD = $(perf_ldadd)
 endif
+
+TESTS += tests/unit/perf_compare.sh
+EXTRA_DIST += tests/unit/perf_compare.sh tests/unit/perf_compare.py
