@@ -103,9 +103,9 @@ static void connect_and_look(size_t expected)
 
 static void test_rule(void **state)
 {
-    /* Known rates: the sum of all stays below half of what queues. */
-    assert_int_equal(hce_ucx_sndbuf(6, 500), 500 * 1250 / 6);
-    assert_int_equal(hce_ucx_sndbuf(2, 500), 500 * 1250 / 2);
+    /* Known rates: the sum of all stays below what queues. */
+    assert_int_equal(hce_ucx_sndbuf(6, 500), 500 * 800 / 6);
+    assert_int_equal(hce_ucx_sndbuf(2, 500), 500 * 800 / 2);
     assert_int_equal(hce_ucx_sndbuf(1, 100000), HCE_MIB);
     /* Unknown ones. */
     assert_int_equal(hce_ucx_sndbuf(1, 0), 256 * HCE_KIB);
@@ -123,8 +123,8 @@ static void test_rate(void **state)
     assert_int_equal(hce_ucx_link_mbit("tcp/lo"), 0);
     assert_int_equal(hce_ucx_link_mbit("tcp/lo tcp/none77"), 0);
     assert_int_equal(hce_ucx_link_mbit("tcp/../../../../etc"), 0);
-    hce_proxy_settings.link_mbit = 40;
-    assert_int_equal(hce_ucx_link_mbit("tcp/lo tcp/none77"), 40);
+    hce_proxy_settings.link_mbit = 60;
+    assert_int_equal(hce_ucx_link_mbit("tcp/lo tcp/none77"), 60);
     hce_proxy_settings.link_mbit = 0;
 }
 
@@ -132,8 +132,8 @@ static void test_sockets_have_it(void **state)
 {
     unsetenv("UCX_TCP_SNDBUF");
     connect_and_look(256 * HCE_KIB);
-    hce_proxy_settings.link_mbit = 40;
-    connect_and_look(40 * 1250);
+    hce_proxy_settings.link_mbit = 60;
+    connect_and_look(60 * 800);
     hce_proxy_settings.link_mbit = 0;
 }
 
@@ -141,7 +141,7 @@ static void test_the_user_wins(void **state)
 {
     setenv("UCX_TCP_SNDBUF", "100kb", 1);
     connect_and_look(100 * HCE_KIB);
-    hce_proxy_settings.link_mbit = 40;
+    hce_proxy_settings.link_mbit = 60;
     connect_and_look(100 * HCE_KIB);
     hce_proxy_settings.link_mbit = 0;
     unsetenv("UCX_TCP_SNDBUF");
