@@ -30,6 +30,7 @@ const hce_plan_builder_t *const hce_paths[] = {
     &hce_direct_allgather,
     &hce_ring_allgather,
     &hce_ring_short_allgather,
+    &hce_eager_allgather,
     &hce_flat_allgather,
     NULL,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Plans of the path "direct": one hop between nodes. Pure.
+ * Plans of the paths "direct" and "eager": straight to where data belong, in
+ * one hop between nodes. Pure.
  */
 #ifndef HCE_DIRECT_DIRECT_H
 #define HCE_DIRECT_DIRECT_H
@@ -11,5 +12,9 @@
 /* Every rank puts its slice to its carrier on each remote node; carriers and
  * owners spread slices over their node. */
 extern const hce_plan_builder_t hce_direct_allgather;
+
+/* Small slices: no handshake, through slots of scratch memory; in log2 hops
+ * where there are many nodes. */
+extern const hce_plan_builder_t hce_eager_allgather;
 
 #endif

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
 	lib/direct/direct.h \
+	lib/direct/eager.c \
 	lib/direct/allgather.c

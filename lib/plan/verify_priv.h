@@ -131,6 +131,10 @@ bool hce_verify_is_completed(hce_verify_t *v, uint32_t op, int rank);
  * has started that waits for the counter. */
 bool hce_verify_is_answered(hce_verify_t *v, uint32_t counter);
 
+/* In one launch: has every rank entered before any rank completes? Then no
+ * rank is ever more than one launch ahead of another. */
+bool hce_verify_is_met(hce_verify_t *v);
+
 /* verify_window.c: others touch my buffers between my entry and my
  * completion only. */
 bool hce_verify_windows(hce_verify_t *v);

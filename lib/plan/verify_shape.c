@@ -48,11 +48,47 @@ static bool shape_params(const shape_t *s)
         mine->root != first->root || mine->contexts != first->contexts ||
         mine->carriers != first->carriers || mine->dirs != first->dirs ||
         mine->in_place != first->in_place ||
+        mine->limits.scratch != first->limits.scratch ||
+        mine->limits.parcel != first->limits.parcel ||
+        mine->limits.reads != first->limits.reads ||
         strcmp(s->plan->path, s->v->plans[0]->path) != 0) {
         return shape_fault(s, "its plan was built for another call than that "
                               "of rank 0");
     }
     return true;
+}
+
+/* All ranks count the same launches as those that use scratch memory. */
+static bool shape_scratch(const shape_t *s)
+{
+    uint64_t most = HCE_PLAN_SLOTS * s->plan->params.limits.scratch;
+
+    if (s->v->builder == NULL) {
+        return true;
+    }
+    if (s->plan->scratch_len > most || s->plan->stage_len > most) {
+        return shape_fault(s, "uses more scratch memory than there is");
+    }
+    return (s->plan->scratch_len + s->plan->stage_len > 0) ==
+                   (s->v->plans[0]->scratch_len +
+                        s->v->plans[0]->stage_len > 0)
+               ? true
+               : shape_fault(s, "uses scratch memory, or not, unlike rank 0");
+}
+
+/* In the slot of its launch, and nowhere else. */
+static bool shape_slot(const shape_t *s, const hce_plan_ref_t *ref)
+{
+    uint64_t len = s->plan->params.limits.scratch;
+
+    if (s->v->builder == NULL || ref->buf < HCE_BUF_SCRATCH) {
+        return true;
+    }
+    return ref->depth == HCE_PLAN_SLOTS && ref->stride == len &&
+                   ref->offset <= len && s->op->len <= len - ref->offset
+               ? true
+               : shape_fault(s, "a ref that is not in its launch's slot of "
+                                "scratch memory");
 }
 
 /* Each op is in its lane once, in plan order; fills ops[]. */
@@ -157,7 +193,7 @@ static bool shape_refs(const shape_t *s)
     int i;
 
     for (i = 0; i < op->num_src + op->num_dst; i++) {
-        if (!shape_ref_bounds(s, &refs[i])) {
+        if (!shape_ref_bounds(s, &refs[i]) || !shape_slot(s, &refs[i])) {
             return false;
         }
     }
@@ -166,6 +202,11 @@ static bool shape_refs(const shape_t *s)
                 ? refs[i].rank != s->rank
                 : !hce_layout_same_node(s->v->layout, refs[i].rank, s->rank)) {
             return shape_fault(s, "reads what it cannot reach");
+        }
+        if (refs[i].rank != s->rank && s->v->builder != NULL &&
+            !s->plan->params.limits.reads) {
+            return shape_fault(s, "reads what a node peer owns, which is not "
+                                  "possible here");
         }
     }
     for (i = 0; i < op->num_dst; i++) {
@@ -276,7 +317,7 @@ bool hce_verify_shape(hce_verify_t *v)
     for (s.rank = 0; s.rank < v->nranks; s.rank++) {
         s.plan = v->plans[s.rank];
         s.op = NULL;
-        if (!shape_params(&s) || !shape_lanes(&s) || !shape_counters(&s)) {
+        if (!shape_params(&s) || !shape_scratch(&s) || !shape_lanes(&s) || !shape_counters(&s)) {
             return false;
         }
         for (i = 0; i < s.plan->num_ops; i++) {

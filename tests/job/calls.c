@@ -17,10 +17,14 @@
 
 #include "job.h"
 #include "plan/plan.h"
+#include "util/math.h"
 
 #define SIZE 4
 #define LEN 30011 /* odd, and not a multiple of a chunk */
 #define QUEUED 100
+#define MIXED_LEN 6000
+#define MIXED_CALLS 600
+#define MIXED_SEED 20240607u
 
 /* Call i with its own buffers, checked when all have been queued. */
 static int rank_queue(job_t *job)
@@ -70,6 +74,102 @@ static int rank_blocking(job_t *job)
     JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
     JOB_CHECK(stats.calls == 2000 && stats.kernels == 0);
     JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+/* Sizes and paths change from call to call, with no barrier and ranks that
+ * are late now and then: slots of one plan lie over those of others. */
+static int rank_mixed(job_t *job)
+{
+    static const char *const paths[] = {"eager", "eager", "direct", "eager",
+                                        "flat"};
+    static unsigned char send[MIXED_LEN], recv[MIXED_LEN * SIZE];
+    uint64_t state = MIXED_SEED, late = MIXED_SEED + (uint64_t)job->rank;
+    hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_BLOCKING |
+                                              HCE_CALL_PARAM_PATH,
+                                .blocking = 1};
+    unsigned char *at = recv;
+    hce_comm_h comm;
+    unsigned i;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    for (i = 0; i < MIXED_CALLS; i++) {
+        size_t len = hce_rand_next(&state) % MIXED_LEN;
+        bool in_place = hce_rand_next(&state) % 2;
+
+        params.path = paths[hce_rand_next(&state) % 5];
+        at = in_place ? recv + (size_t)job->rank * len : send;
+        job_fill(at, len, job->rank, i);
+        if (hce_rand_next(&late) % 16 == 0)
+            usleep((useconds_t)(hce_rand_next(&late) % 2000));
+        JOB_CHECK(hce_allgather(at, recv, len, HCE_INT8, comm, NULL,
+                                &params) == HCE_OK);
+        JOB_CHECK(job_check(recv, len, SIZE, i) == 0);
+        memset(recv, 0xee, sizeof(recv));
+    }
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+static int rank_mixed_staged(job_t *job)
+{
+    setenv("HCE_HOST_COPY", "staged", 1);
+    return rank_mixed(job);
+}
+
+static int rank_mixed_vm(job_t *job)
+{
+    setenv("HCE_HOST_COPY", "vm", 1);
+    return rank_mixed(job);
+}
+
+/* Over a network that delays, reorders and refuses. */
+static int rank_mixed_loop(job_t *job)
+{
+    setenv("HCE_TRANSPORT", "loop", 1);
+    setenv("HCE_LOOP_FAULTS", "delay=10,reorder=30,refuse=20,pieces=30", 1);
+    return rank_mixed(job);
+}
+
+/* One thread is all ranks, some of them on other nodes, and destroys them one
+ * after the other while the others may still read what it showed. */
+static int rank_mixed_group(job_t *job)
+{
+    static unsigned char send[SIZE][LEN], recv[SIZE][SIZE * LEN];
+    hce_call_params_t call = {.field_mask = HCE_CALL_PARAM_PATH,
+                              .path = "eager"};
+    hce_comm_params_t params = {
+        .field_mask = HCE_COMM_PARAM_BOOTSTRAP | HCE_COMM_PARAM_RANK |
+                      HCE_COMM_PARAM_NODE,
+        .bootstrap = HCE_BOOTSTRAP_TCP,
+        .size = SIZE,
+    };
+    hce_comm_h comms[SIZE];
+    hce_unique_id_t id;
+    int r, i;
+
+    JOB_CHECK(hce_get_unique_id(&id) == HCE_OK);
+    params.unique_id = &id;
+    JOB_CHECK(hce_group_start() == HCE_OK);
+    for (r = 0; r < SIZE; r++) {
+        params.rank = r;
+        params.node = 0;
+        JOB_CHECK(hce_comm_create(&params, &comms[r]) == HCE_OK);
+    }
+    JOB_CHECK(hce_group_end() == HCE_OK);
+    for (i = 0; i < 20; i++) {
+        for (r = 0; r < SIZE; r++) {
+            job_fill(send[r], LEN, r, (unsigned)i);
+            JOB_CHECK(hce_allgather(send[r], recv[r], LEN, HCE_INT8,
+                                    comms[r], NULL, &call) == HCE_OK);
+        }
+        for (r = 0; r < SIZE; r++)
+            JOB_CHECK(hce_stream_synchronize(comms[r], NULL) == HCE_OK);
+        for (r = 0; r < SIZE; r++)
+            JOB_CHECK(job_check(recv[r], LEN, SIZE, (unsigned)i) == 0);
+    }
+    for (r = 0; r < SIZE; r++)
+        JOB_CHECK(hce_comm_destroy(comms[r]) == HCE_OK);
     return 0;
 }
 
@@ -370,6 +470,14 @@ static const struct {
     {"queue on one node", rank_queue, SIZE, 1},
     {"blocking", rank_blocking, SIZE, 2},
     {"blocking on one node", rank_blocking, SIZE, 1},
+    {"mixed", rank_mixed, SIZE, 2},
+    {"mixed on one node", rank_mixed, SIZE, 1},
+    {"mixed on four nodes", rank_mixed, SIZE, 4},
+    {"mixed, staged", rank_mixed_staged, SIZE, 2},
+    {"mixed, staged on one node", rank_mixed_staged, SIZE, 1},
+    {"mixed, vm on one node", rank_mixed_vm, SIZE, 1},
+    {"mixed over a bad network", rank_mixed_loop, SIZE, 2},
+    {"mixed in a group", rank_mixed_group, 1, 1},
     {"statistics", rank_stats, SIZE, 2},
     {"windows", rank_windows, SIZE, 2},
     {"sleeps", rank_sleeps, 2, 1},

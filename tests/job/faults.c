@@ -203,11 +203,11 @@ static void test_absent(job_t *job)
 /* One rank makes another call than the others: count, type or path. */
 static int rank_mismatch(job_t *job)
 {
-    static const char *const paths[] = {"direct", "flat"};
+    static const char *const paths[] = {"direct", "flat", "eager"};
     uint64_t choice = seed + round_number;
     unsigned char send[64] = {0}, recv[64 * SIZE];
     hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_PATH,
-                                .path = paths[hce_rand_next(&choice) % 2]};
+                                .path = paths[hce_rand_next(&choice) % 3]};
     unsigned what = (unsigned)(hce_rand_next(&choice) % 3);
     hce_datatype_t datatype = HCE_INT8;
     hce_comm_error_t error;
@@ -308,7 +308,7 @@ static const struct {
 } cases[] = {
     {"gone", test_gone, 8},         {"silent", test_silent, 2},
     {"survived", test_survived, 8}, {"absent", test_absent, 2},
-    {"mismatch", test_mismatch, 24}, {"abort", test_abort, 4},
+    {"mismatch", test_mismatch, 36}, {"abort", test_abort, 4},
     {"leaves", test_leaves, 8},
 };
 

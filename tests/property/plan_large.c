@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #define DIRECT (&hce_direct_allgather)
+#define EAGER  (&hce_eager_allgather)
 #define FLAT   (&hce_flat_allgather)
 #define RING   (&hce_ring_allgather)
 #define SHORT  (&hce_ring_short_allgather)
@@ -63,6 +64,11 @@ static const large_t larges[] = {
     {DIRECT, "32", 256, BLOCK, HCE_GIB, 64 * HCE_MIB, 4, 1, 0},
     {DIRECT, "128,64,32,16,8,4,2,1,1", 256, CYCLIC, HCE_MIB - 1, 512 * HCE_KIB,
      2, 3, 0},
+    {EAGER, "24", 192, BLOCK, 1024, 8 * HCE_KIB, 1, 0, 0},
+    {EAGER, "24", 192, CYCLIC, 1023, 8 * HCE_KIB, 1, 0, 0},
+    {EAGER, "1", 256, BLOCK, 17, 8 * HCE_KIB, 4, 0, 0},
+    {EAGER, "256", 256, BLOCK, 4096, 8 * HCE_KIB, 1, 0, 0},
+    {EAGER, "128,64,32,16,8,4,2,1,1", 256, CYCLIC, 3, 1, 1, 0, 0},
     {RING, "24", 192, BLOCK, 4 * HCE_GIB, 64 * HCE_MIB, 4, 0, 0},
     {RING, "24", 192, CYCLIC, 4 * HCE_GIB / 192, 8 * HCE_MIB, 4, 1, 1},
     {RING, "8", 256, BLOCK, HCE_GIB, 64 * HCE_MIB, 4, 2, 0},

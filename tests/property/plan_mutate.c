@@ -42,6 +42,7 @@ typedef enum op_state { WAITING, STARTED, HALF, ENDED } op_state_t;
 typedef struct player {
     uint8_t *send;
     uint8_t *recv;
+    uint8_t *scratch;
     uint8_t *states;    /* op_state_t of each op */
     uint32_t *next;     /* of each lane: ops started */
     uint32_t *slowness; /* of each lane */
@@ -138,7 +139,11 @@ static bool move_ref(hce_plan_t *plan, uint64_t *seed)
         return false;
     }
     ref = &plan->refs[op->ref + below(seed, op->num_src + op->num_dst)];
-    size *= ref->buf == HCE_BUF_RECV ? plan->params.layout->nranks : 1;
+    if (ref->buf == HCE_BUF_SCRATCH) {
+        size = plan->params.limits.scratch;
+    } else if (ref->buf == HCE_BUF_RECV) {
+        size *= plan->params.layout->nranks;
+    }
     ref->offset = below(seed, size - op->len + 1);
     return true;
 }
@@ -211,12 +216,19 @@ static bool (*const spoilers[])(hce_plan_t *, uint64_t *) = {
 
 /* ---- running ---- */
 
-static uint8_t *ref_bytes(run_t *run, const hce_plan_ref_t *ref)
+static uint8_t *ref_bytes(run_t *run, const hce_plan_ref_t *ref, int launch)
 {
     player_t *player = &run->players[ref->rank];
 
-    return (ref->buf == HCE_BUF_SEND ? player->send : player->recv) +
-           ref->offset;
+    switch (ref->buf) {
+    case HCE_BUF_SEND:
+        return player->send + ref->offset;
+    case HCE_BUF_RECV:
+        return player->recv + ref->offset;
+    default:
+        return player->scratch + ref->offset +
+               launch % ref->depth * ref->stride;
+    }
 }
 
 static void move_bytes(run_t *run, const hce_plan_t *plan,
@@ -225,11 +237,11 @@ static void move_bytes(run_t *run, const hce_plan_t *plan,
     const hce_plan_ref_t *refs = &plan->refs[op->ref];
     uint64_t half = op->len / 2, from = second ? half : 0;
     uint64_t num = second ? op->len - half : half;
-    int i;
+    int launch = run->players[plan->params.rank].launch, i;
 
     for (i = 0; i < op->num_dst; i++) {
-        memmove(ref_bytes(run, &refs[op->num_src + i]) + from,
-                ref_bytes(run, &refs[0]) + from, num);
+        memmove(ref_bytes(run, &refs[op->num_src + i], launch) + from,
+                ref_bytes(run, &refs[0], launch) + from, num);
     }
 }
 
@@ -513,6 +525,8 @@ static outcome_t run_once(const job_t *job, uint64_t seed)
         player->recv = malloc(params->len * job->nranks + 1);
         player->send = params->in_place ? player->recv + rank * params->len
                                         : malloc(params->len + 1);
+        player->scratch =
+            calloc(HCE_PLAN_SLOTS, params->limits.scratch + 1);
         player->states = calloc(job->plans[rank]->num_ops + 1, 1);
         player->next =
             calloc(job->plans[rank]->num_lanes + 1, sizeof(uint32_t));
@@ -529,6 +543,7 @@ static outcome_t run_once(const job_t *job, uint64_t seed)
             free(player->send);
         }
         free(player->recv);
+        free(player->scratch);
         free(player->states);
         free(player->next);
         free(player->slowness);
@@ -551,6 +566,7 @@ static void job_draw(job_t *job, uint64_t seed, uint64_t index, size_t *which)
     params->len = below(&job->seed, MAX_BYTES);
     params->width = params->len / (1 + below(&job->seed, 4)) + 1;
     params->in_place = below(&job->seed, 2);
+    params->limits.scratch = MAX_BYTES * job->nranks;
     for (rank = 0; rank < job->nranks; rank++) {
         params->rank = rank;
         if (job->shape.builder->build(params, &job->plans[rank]) != HCE_OK) {

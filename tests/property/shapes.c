@@ -14,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_NODES     8
+#define MAX_NODES     12
 #define MAX_NODE_SIZE 8
+#define LIMIT         (UINT64_C(1) << 40) /* enough for all that is drawn */
 #define MAX_RANKS     (MAX_NODES * MAX_NODE_SIZE)
 
 static const hce_plan_builder_t *const builders[] = {
     &hce_direct_allgather,
+    &hce_eager_allgather,
     &hce_ring_allgather,
     &hce_ring_short_allgather,
     &hce_flat_allgather,
@@ -87,6 +89,9 @@ uint64_t shape_ops(const hce_plan_builder_t *builder,
     if (builder == &hce_flat_allgather) {
         return ranks * (1 + chunks * ranks);
     }
+    if (builder == &hce_eager_allgather) {
+        return ranks * (ranks + 2) + (uint64_t)layout->nnodes * layout->nnodes;
+    }
     if (builder == &hce_direct_allgather) {
         ready = ranks * (layout->max_node_size - 1 + layout->nnodes - 1);
         return ready + ranks * chunks * (2 * layout->nnodes - 1);
@@ -145,6 +150,9 @@ void shape_draw(uint64_t seed, uint64_t index, uint64_t max_ops,
     shape_p->params = (hce_plan_params_t){
         .layout = layout,
         .coll = HCE_COLL_ALLGATHER,
+        .limits = {.scratch = LIMIT,
+                   .parcel = LIMIT,
+                   .reads = below(&state, 2)},
         .contexts = log_below(&state, HCE_PLAN_MAX_CONTEXTS),
         .carriers = below(&state, 2) * log_below(&state, MAX_NODE_SIZE),
         .dirs = builder == &hce_ring_short_allgather ? 2
@@ -168,6 +176,7 @@ void shape_make(const hce_plan_builder_t *builder, const char *nodes,
     free(color);
     shape_p->params = (hce_plan_params_t){
         .layout = shape_p->layout,
+        .limits = {.scratch = LIMIT, .parcel = LIMIT, .reads = true},
         .coll = HCE_COLL_ALLGATHER,
         .contexts = 1,
         .width = 1,

@@ -8,6 +8,7 @@ EXTRA_DIST += tests/unit/hce_plan.sh \
 if HAVE_CMOCKA
 plan_tests = \
 	tests/unit/plan_build \
+	tests/unit/plan_eager \
 	tests/unit/plan_faults \
 	tests/unit/plan_made \
 	tests/unit/plan_memory \
@@ -21,6 +22,8 @@ plan_ldadd = libhcecore.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
 plan_world = tests/unit/plan_world.c tests/unit/plan_world.h
 tests_unit_plan_build_SOURCES = tests/unit/plan_build.c $(plan_world)
 tests_unit_plan_build_LDADD = $(plan_ldadd)
+tests_unit_plan_eager_SOURCES = tests/unit/plan_eager.c $(plan_world)
+tests_unit_plan_eager_LDADD = $(plan_ldadd)
 tests_unit_plan_faults_SOURCES = tests/unit/plan_faults.c $(plan_world)
 tests_unit_plan_faults_LDADD = $(plan_ldadd)
 tests_unit_plan_made_SOURCES = tests/unit/plan_made.c $(plan_world)
