@@ -6,10 +6,15 @@
 #include "source.h"
 
 #include "core/paths.h"
+#include "util/math.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Limits as with the settings' defaults, over ucx. */
+#define DEFAULT_SCRATCH (4 * HCE_MIB)
+#define DEFAULT_PARCEL  (60 * HCE_KIB)
 
 static hce_layout_t *make_layout(const hce_tools_opts_t *opts)
 {
@@ -54,6 +59,9 @@ void hce_tools_source_params(const hce_tools_opts_t *opts, int size,
 
     *params_p = (hce_plan_params_t){
         .layout = make_layout(opts),
+        .limits = {.scratch = DEFAULT_SCRATCH,
+                   .parcel = DEFAULT_PARCEL,
+                   .reads = true},
         .len = len,
         .width = hce_plan_chunk_width(len, width),
         .coll = opts->coll,
