@@ -18,6 +18,7 @@ libhcecore_la_SOURCES += \
 	lib/plan/verify_area.c \
 	lib/plan/verify_content.c \
 	lib/plan/verify_counters.c \
+	lib/plan/verify_one.c \
 	lib/plan/verify_order.c \
 	lib/plan/verify_ranks.c \
 	lib/plan/verify_replay.c \

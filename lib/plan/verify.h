@@ -31,4 +31,13 @@ hce_status_t hce_plan_verify_builder(const hce_plan_builder_t *builder,
                                      const hce_plan_params_t *params,
                                      hce_verify_report_t *report_p);
 
+/* Checks params->rank alone, in the placement of params, for jobs whose plans
+ * do not fit into memory together: with each rank that it shares a counter
+ * with, both agree on how much that rises; its output is covered exactly by
+ * what they put there; what it forwards it has waited for; and on alike nodes
+ * its plan is the next node's, turned. */
+hce_status_t hce_plan_verify_rank(const hce_plan_builder_t *builder,
+                                  const hce_plan_params_t *params,
+                                  hce_verify_report_t *report_p);
+
 #endif

@@ -167,4 +167,19 @@ bool hce_verify_replay(hce_verify_t *v);
 /* verify_ranks.c: what can be checked rank by rank. */
 bool hce_verify_ranks(hce_verify_t *v);
 
+/* Where in an output the bytes belong that an op of AllGather moves: it moves
+ * them straight there, or from the same place of another output. False if it
+ * does something else, which can only be replayed. */
+bool hce_verify_place(const hce_plan_op_t *op, const hce_plan_ref_t *refs,
+                      uint64_t len, uint64_t *place_p);
+
+/* All nodes have equally many ranks, one after the other. */
+bool hce_verify_is_turnable(const hce_layout_t *layout);
+/* A rank's place on the next node of such a layout; -1 stays. */
+int hce_verify_turn_rank(const hce_verify_t *v, int rank);
+/* Is b, the plan of the rank in a's place on the next node, a turned by one
+ * node? Uses layout, nranks and len of v only. */
+bool hce_verify_is_turned(hce_verify_t *v, const hce_plan_t *a,
+                          const hce_plan_t *b);
+
 #endif

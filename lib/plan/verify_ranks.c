@@ -35,8 +35,24 @@ static int landing_compare(const void *a_p, const void *b_p)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-/* AllGather moves a byte straight to its place, or from the same place of
- * another output. */
+bool hce_verify_place(const hce_plan_op_t *op, const hce_plan_ref_t *refs,
+                      uint64_t len, uint64_t *place_p)
+{
+    int i;
+
+    for (i = 0; i < op->num_src + op->num_dst; i++) {
+        if (refs[i].depth > 1 || refs[i].buf > HCE_BUF_RECV) {
+            return false;
+        }
+    }
+    if (op->kind == HCE_OP_REDUCE || op->num_src == 0) {
+        return false;
+    }
+    *place_p = refs->buf == HCE_BUF_SEND ? refs->rank * len + refs->offset
+                                         : refs->offset;
+    return true;
+}
+
 static bool ranks_check_place(hce_verify_t *v, uint32_t op_index)
 {
     const hce_plan_op_t *op = hce_verify_op(v, op_index);
@@ -48,15 +64,12 @@ static bool ranks_check_place(hce_verify_t *v, uint32_t op_index)
     if (op->kind == HCE_OP_SIGNAL) {
         return true;
     }
-    place = ref->buf == HCE_BUF_SEND ? ref->rank * v->len + ref->offset
-                                     : ref->offset;
-    for (i = 0; i < op->num_src + op->num_dst; i++) {
-        if (op->kind == HCE_OP_REDUCE || ref[i].depth > 1 ||
-            ref[i].buf > HCE_BUF_RECV) {
-            return hce_verify_fault(v, "%s: cannot be checked by rank",
-                                    hce_verify_name_op(v, op_index, name));
-        }
-        if (i > 0 && ref[i].offset != place) {
+    if (!hce_verify_place(op, ref, v->len, &place)) {
+        return hce_verify_fault(v, "%s: cannot be checked by rank",
+                                hce_verify_name_op(v, op_index, name));
+    }
+    for (i = 1; i < op->num_src + op->num_dst; i++) {
+        if (ref[i].offset != place) {
             return hce_verify_fault(
                 v, "%s writes to byte %" PRIu64 " what belongs to %" PRIu64,
                 hce_verify_name_op(v, op_index, name), ref[i].offset, place);
@@ -186,8 +199,7 @@ static bool ranks_check_read(hce_verify_t *v, uint32_t op_index,
     return true;
 }
 
-/* A rank's place on the next node; nodes are alike and in order. */
-static int turn_rank(const hce_verify_t *v, int rank)
+int hce_verify_turn_rank(const hce_verify_t *v, int rank)
 {
     return rank < 0 ? rank : (rank + v->layout->max_node_size) % v->nranks;
 }
@@ -198,10 +210,11 @@ static bool turn_ref_equal(const hce_verify_t *v, const hce_plan_ref_t *a,
     uint64_t offset = a->offset;
 
     if (a->buf == HCE_BUF_RECV && v->len > 0) {
-        offset = turn_rank(v, offset / v->len) * v->len + offset % v->len;
+        offset = hce_verify_turn_rank(v, offset / v->len) * v->len +
+                 offset % v->len;
     }
-    return turn_rank(v, a->rank) == b->rank && offset == b->offset &&
-           a->buf == b->buf;
+    return hce_verify_turn_rank(v, a->rank) == b->rank &&
+           offset == b->offset && a->buf == b->buf;
 }
 
 static bool turn_op_equal(const hce_verify_t *v, const hce_plan_t *a,
@@ -222,8 +235,8 @@ static bool turn_op_equal(const hce_verify_t *v, const hce_plan_t *a,
         const hce_plan_wait_t *x = &a->waits[op->wait + i];
         const hce_plan_wait_t *y = &b->waits[op->wait + i];
 
-        if (turn_rank(v, x->writer) != y->writer || x->slot != y->slot ||
-            x->value != y->value) {
+        if (hce_verify_turn_rank(v, x->writer) != y->writer ||
+            x->slot != y->slot || x->value != y->value) {
             return false;
         }
     }
@@ -231,17 +244,18 @@ static bool turn_op_equal(const hce_verify_t *v, const hce_plan_t *a,
         const hce_plan_post_t *x = &a->posts[op->post + i];
         const hce_plan_post_t *y = &b->posts[op->post + i];
 
-        if (turn_rank(v, x->owner) != y->owner || x->slot != y->slot ||
-            x->value != y->value) {
+        if (hce_verify_turn_rank(v, x->owner) != y->owner ||
+            x->slot != y->slot || x->value != y->value) {
             return false;
         }
     }
     return true;
 }
 
-static bool turn_check(hce_verify_t *v, int rank)
+bool hce_verify_is_turned(hce_verify_t *v, const hce_plan_t *a,
+                          const hce_plan_t *b)
 {
-    const hce_plan_t *a = v->plans[rank], *b = v->plans[turn_rank(v, rank)];
+    int rank = a->params.rank;
     uint32_t i;
 
     if (a->num_ops != b->num_ops) {
@@ -261,8 +275,7 @@ static bool turn_check(hce_verify_t *v, int rank)
     return true;
 }
 
-/* All nodes have equally many ranks, one after the other. */
-static bool layout_is_turnable(const hce_layout_t *layout)
+bool hce_verify_is_turnable(const hce_layout_t *layout)
 {
     int i;
 
@@ -277,7 +290,7 @@ static bool layout_is_turnable(const hce_layout_t *layout)
 bool hce_verify_ranks(hce_verify_t *v)
 {
     landings_t l = {NULL, NULL};
-    bool turnable = layout_is_turnable(v->layout), ok = true;
+    bool turnable = hce_verify_is_turnable(v->layout), ok = true;
     uint32_t op;
     int rank;
 
@@ -292,7 +305,8 @@ bool hce_verify_ranks(hce_verify_t *v)
         ok = ranks_check_read(v, op, &l);
     }
     for (rank = 0; ok && turnable && rank < v->nranks; rank++) {
-        ok = turn_check(v, rank);
+        ok = hce_verify_is_turned(v, v->plans[rank],
+                                  v->plans[hce_verify_turn_rank(v, rank)]);
     }
     free(l.all);
     free(l.first);

@@ -85,6 +85,8 @@ wrong '--late: expected with draw only' show --late 1:1
 wrong '--json: draw writes SVG' draw --json
 wrong '--from: chunks builds its plans' chunks --from x
 wrong '--from: the file says what the call' show --from x --ranks 4
+wrong '--rank: the plans of a file are verified all together' \
+    verify --from x --rank 0
 wrong "unrecognized option '--rang" show --rang=4
 
 run 0 --help
@@ -118,6 +120,9 @@ run 0 verify --ranks 1 --bytes 0
 has "$out" '^proved: .* 1 ranks on 1 nodes, 0 bytes'
 run 2 verify --ranks 260 --nodes 65 --bytes 260
 has "$out" '^partly: direct: checked by rank, not replayed, 260 ranks'
+run 2 verify --ranks 8192 --nodes 1024 --bytes 8K --per-rank --path flat \
+    --rank 4099
+has "$out" '^partly: flat: rank 4099 of 8192 .* 2 ranks that share counters'
 
 # ---- draw ----
 

@@ -12,6 +12,7 @@ plan_tests = \
 	tests/unit/plan_faults \
 	tests/unit/plan_made \
 	tests/unit/plan_memory \
+	tests/unit/plan_one \
 	tests/unit/plan_paths \
 	tests/unit/plan_read \
 	tests/unit/plan_show
@@ -32,6 +33,8 @@ tests_unit_plan_memory_SOURCES = tests/unit/plan_memory.c $(plan_world)
 tests_unit_plan_memory_LDADD = $(plan_ldadd)
 tests_unit_plan_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_unit_plan_one_SOURCES = tests/unit/plan_one.c $(plan_world)
+tests_unit_plan_one_LDADD = $(plan_ldadd)
 tests_unit_plan_paths_SOURCES = tests/unit/plan_paths.c $(plan_world)
 tests_unit_plan_paths_LDADD = $(plan_ldadd)
 tests_unit_plan_read_SOURCES = tests/unit/plan_read.c $(plan_world) \

@@ -348,6 +348,11 @@ static void finish_command(const hce_tools_opts_t *opts)
         hce_tools_opts_refuse("--from: the file says what the call and the "
                               "ranks are: expected no flags that do");
     }
+    if (opts->from != NULL && opts->rank >= 0 &&
+        opts->command == HCE_TOOLS_VERIFY) {
+        hce_tools_opts_refuse("--rank: the plans of a file are verified all "
+                              "together: expected with show or draw");
+    }
     if (opts->late_rank != HCE_TOOLS_NOT_GIVEN &&
         opts->command != HCE_TOOLS_DRAW) {
         hce_tools_opts_refuse("--late: expected with draw only");

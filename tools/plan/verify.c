@@ -10,6 +10,7 @@
 
 #include "core/paths.h"
 #include "plan/verify.h"
+#include "util/math.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,8 +95,11 @@ static int verify_path(const hce_tools_opts_t *opts,
 
     hce_tools_source_params(opts, 0, builder, &params);
     if (hce_tools_source_check(builder, &params)) {
+        params.rank = hce_max(opts->rank, 0);
         verdict.status =
-            hce_plan_verify_builder(builder, &params, &verdict.report);
+            opts->rank >= 0
+                ? hce_plan_verify_rank(builder, &params, &verdict.report)
+                : hce_plan_verify_builder(builder, &params, &verdict.report);
         exit_status = verdict_close(opts, &verdict, out);
     }
     hce_layout_destroy((hce_layout_t *)params.layout);
