@@ -18,6 +18,7 @@ include tests/unit/plan.mk
 include tests/unit/ce.mk
 include tests/unit/reduce.mk
 include tests/unit/rma_proxy.mk
+include tests/unit/ring.mk
 include tests/unit/model.mk
 include tests/unit/core.mk
 include tests/unit/perf.mk
