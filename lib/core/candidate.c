@@ -48,9 +48,12 @@ static uint64_t choose_width(const hce_candidate_call_t *call,
     return hce_plan_chunk_width(call->len, width);
 }
 
-/* Rails that share a port gain nothing by being many: each flow more makes
- * the shares less even. */
-static int choose_carriers(const hce_candidate_call_t *call)
+/* Where all rails share a port, many flows gain nothing: their shares are
+ * uneven. Two fill it though one of them is not scheduled at a time: two
+ * carriers of a ring in one direction, one in two (8 nodes of 4, 200 Mbit/s:
+ * 97 to 99 % of the port with one or two carriers, 92 to 95 with four). */
+static int choose_carriers(const hce_candidate_call_t *call,
+                           const char *path, int dirs)
 {
     if (is_given(call, HCE_CALL_PARAM_CARRIERS)) {
         return call->params->carriers;
@@ -58,7 +61,10 @@ static int choose_carriers(const hce_candidate_call_t *call)
     if (hce_core_values.carriers != HCE_CORE_CARRIERS_AUTO) {
         return hce_core_values.carriers;
     }
-    return strcmp(call->kind, "tcp") == 0 ? 1 : HCE_CORE_CARRIERS_RAILS;
+    if (strcmp(call->kind, "tcp") != 0) {
+        return HCE_CORE_CARRIERS_RAILS;
+    }
+    return strcmp(path, "ring") == 0 && dirs == 1 ? 2 : 1;
 }
 
 static void add(const hce_candidate_call_t *call,
@@ -76,7 +82,7 @@ static void add(const hce_candidate_call_t *call,
         .coll = call->coll,
         .rank = call->rank,
         .contexts = choose_contexts(call),
-        .carriers = choose_carriers(call),
+        .carriers = choose_carriers(call, builder->path, dirs),
         .dirs = dirs,
     };
     it->params.width =

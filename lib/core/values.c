@@ -69,7 +69,7 @@ static const hce_config_field_t fields[] = {
         .dfl = "auto",
         .text = "Ranks of a node that send and receive for it: rails is all "
                 "of them, a number at most so many, auto is one where the "
-                "network is tcp, else all.",
+                "network is tcp (two in a ring in one direction), else all.",
         .type = HCE_CONFIG_STRING,
         .value = &hce_core_values.carriers_text,
         .collective = 1,

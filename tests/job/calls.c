@@ -212,6 +212,71 @@ static int rank_stats(job_t *job)
     return 0;
 }
 
+/* Ranks that something was put to. */
+static int peers_put_to(hce_comm_h comm)
+{
+    hce_peer_stats_t peer;
+    int r, c, num = 0;
+
+    for (r = 0; r < SIZE; r++) {
+        uint64_t puts = 0;
+
+        for (c = 0; c < HCE_PLAN_MAX_CONTEXTS; c++) {
+            JOB_CHECK(hce_comm_get_peer_stats(comm, r, c, &peer) == HCE_OK);
+            puts += peer.puts;
+        }
+        num += puts > 0;
+    }
+    return num;
+}
+
+/* Rings put to two nodes only, direct to all; what was chosen is in the
+ * statistics. */
+static int rank_choice(job_t *job)
+{
+    static const struct {
+        const char *path, *says;
+        int peers;
+    } paths[] = {
+        {"ring", "ring path: RMA proxy ring + CE, 30011 bytes", 2},
+        {"ring_short", "ring_short path: RMA proxy ring + CE, 30011", 2},
+        {"direct", "direct path: RMA proxy + CE, 30011 bytes", 3},
+    };
+    hce_call_params_t params = {
+        .field_mask = HCE_CALL_PARAM_PATH | HCE_CALL_PARAM_DIRS, .dirs = 2};
+    unsigned char send[LEN], recv[SIZE * LEN];
+    hce_comm_stats_t stats;
+    hce_explain_t explain;
+    hce_comm_h whole, comm;
+    unsigned i;
+
+    JOB_CHECK(job_comm(job, &whole) == HCE_OK);
+    for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        JOB_CHECK(hce_comm_split(whole, 0, job->rank, NULL, &comm) == HCE_OK);
+        JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
+        JOB_CHECK(stats.choice[0] == '\0');
+        params.path = paths[i].path;
+        job_fill(send, LEN, job->rank, i);
+        JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL,
+                                &params) == HCE_OK);
+        JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+        JOB_CHECK(job_check(recv, LEN, SIZE, i) == 0);
+        JOB_CHECK(peers_put_to(comm) == paths[i].peers);
+        JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
+        JOB_CHECK(strstr(stats.choice, paths[i].says) == stats.choice);
+        JOB_CHECK(strstr(stats.choice, "not flat: not asked for") != NULL);
+        JOB_CHECK(hce_comm_explain(comm, HCE_COLL_ALLGATHER, LEN, HCE_INT8,
+                                   &params, &explain) == HCE_OK);
+        JOB_CHECK(strstr(stats.choice, explain.reason) != NULL);
+        JOB_CHECK(strstr(stats.choice, explain.settings) != NULL);
+        JOB_CHECK(strcmp(explain.path, paths[i].path) == 0);
+        JOB_CHECK(explain.dirs == (i == 2 ? 0 : 2));
+        JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    }
+    JOB_CHECK(hce_comm_destroy(whole) == HCE_OK);
+    return 0;
+}
+
 /* Windows of different sizes; buffers inside, across the end, outside. */
 static int rank_windows(job_t *job)
 {
@@ -461,6 +526,21 @@ static int rank_spins(job_t *job)
     return 0;
 }
 
+static int rank_other_dirs(job_t *job)
+{
+    return rank_differs(job, "HCE_RING_DIRS", "1");
+}
+
+static int rank_other_carriers(job_t *job)
+{
+    return rank_differs(job, "HCE_CARRIERS", "7");
+}
+
+static int rank_other_nccl(job_t *job)
+{
+    return rank_differs(job, "NCCL_ENABLE_HCE_AG_RING", "0");
+}
+
 static const struct {
     const char *name;
     job_rank_fn_t fn;
@@ -479,6 +559,7 @@ static const struct {
     {"mixed over a bad network", rank_mixed_loop, SIZE, 2},
     {"mixed in a group", rank_mixed_group, 1, 1},
     {"statistics", rank_stats, SIZE, 2},
+    {"choice", rank_choice, SIZE, SIZE},
     {"windows", rank_windows, SIZE, 2},
     {"sleeps", rank_sleeps, 2, 1},
     {"spins", rank_spins, 2, 1},
@@ -489,6 +570,9 @@ static const struct {
     {"refused", rank_refused, SIZE, 2},
     {"other width", rank_other_width, SIZE, 2},
     {"other path", rank_other_path, SIZE, 1},
+    {"other directions", rank_other_dirs, SIZE, 1},
+    {"other carriers", rank_other_carriers, SIZE, 1},
+    {"other variable", rank_other_nccl, SIZE, 1},
 };
 
 int main(int argc, char **argv)

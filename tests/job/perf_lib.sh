@@ -64,6 +64,22 @@ good() {
     is_good "$rows" "$ranks" "$*"
 }
 
+# each SIZES FLAG...: every path at so many sizes. What is refused is said.
+each() {
+    local sizes=$1 rows refused
+    shift
+
+    run "$perf" all_gather --threads --path each --check-stats -n 3 -c 2 "$@"
+    [ "$status" -eq 0 ] || fail "exit status $status, expected 0"
+    grep -q '^# Verdict: OK, 0 wrong in [0-9]' "$out" || fail "no verdict OK"
+    rows=$(good_rows "$out")
+    refused=$(grep -c '^# not [a-z_, 0-9]* at [0-9]* bytes: ' "$out")
+    [ $((rows + refused)) -ge $((4 * sizes)) ] &&
+        [ $(((rows + refused) % sizes)) -eq 0 ] &&
+        [ "$rows" -ge $((3 * sizes)) ] ||
+        fail "$rows rows and $refused refusals for $sizes sizes"
+}
+
 # bad STATUS PATTERN COMMAND...: expects a failure that says PATTERN.
 bad() {
     local want=$1 pattern=$2

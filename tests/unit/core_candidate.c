@@ -100,6 +100,8 @@ static void geometry(void **state)
     assert_int_equal(find(&a, "ring", 2)->params.carriers, 0);
     ask("tcp", 128 * HCE_MIB, NULL, NULL, &a);
     assert_int_equal(find(&a, "ring", 2)->params.carriers, 1);
+    assert_int_equal(find(&a, "ring", 1)->params.carriers, 2);
+    assert_int_equal(find(&a, "direct", 0)->params.carriers, 1);
     hce_core_values.carriers = HCE_CORE_CARRIERS_RAILS;
     ask("tcp", 128 * HCE_MIB, NULL, NULL, &a);
     assert_int_equal(find(&a, "ring", 2)->params.carriers, 0);
