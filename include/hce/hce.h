@@ -211,7 +211,16 @@ HCE_PUBLIC hce_status_t hce_comm_split(hce_comm_h comm, int color, int key,
  */
 HCE_PUBLIC hce_status_t hce_comm_abort(hce_comm_h comm);
 
-/** The first error of a communicator. */
+/** The first error of a communicator.
+ *
+ * Operations that were running then are given back, with an error, when
+ * nobody uses their buffers any more: what this rank had put has ended and
+ * the ranks of its node have stopped copying. Where a rank is stopped or cut
+ * off this waits for one second only, with a warning in the log. After such a
+ * warning that rank may yet write once to a recvbuf when it goes on, and the
+ * network may yet read a sendbuf: free or reuse them only when that rank's
+ * process has ended. Memory of hce_mem_alloc may be freed in any case.
+ */
 typedef struct hce_comm_error {
     hce_status_t status; /**< HCE_OK while there is none */
     int rank;            /**< rank that is to blame, or -1 */

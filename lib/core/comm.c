@@ -15,6 +15,7 @@
 #include "core/create.h"
 #include "core/group.h"
 #include "core/list.h"
+#include "core/quiet.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -338,6 +339,7 @@ hce_status_t hce_comm_destroy(hce_comm_h comm)
     if (is_well)
         flush(comm);
     hce_scratch_settle(comm);
+    hce_quiet_set(comm); /* for those whose calls fail later */
     hce_boot_goodbye(comm->boot, is_well && !has_sibling(comm) ? GOODBYE_NS
                                                                : 0);
     hce_engine_remove(&comm->pollable);

@@ -48,8 +48,11 @@ typedef struct hce_entry {
 
 static_assert(sizeof(hce_entry_call_t) == 56, "wire format");
 static_assert(sizeof(hce_entry_t) == 272, "wire format");
-/* The board's last word is that of hce_scratch_complete. */
-static_assert(2 * sizeof(hce_entry_t) <= HCE_CE_BOARD_SIZE - sizeof(uint64_t),
+/* The board's last words are those of hce_quiet_set and of
+ * hce_scratch_complete. */
+#define HCE_ENTRY_QUIET_WORD (HCE_CE_BOARD_SIZE / sizeof(uint64_t) - 2)
+static_assert(2 * sizeof(hce_entry_t) <=
+                  HCE_ENTRY_QUIET_WORD * sizeof(uint64_t),
               "board");
 static_assert(sizeof(hce_entry_t) <= HCE_TRANSPORT_MAX_MESSAGE, "mail");
 

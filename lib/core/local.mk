@@ -34,6 +34,8 @@ libhcecore_la_SOURCES += \
 	lib/core/plans.h \
 	lib/core/pollable.c \
 	lib/core/pollable.h \
+	lib/core/quiet.c \
+	lib/core/quiet.h \
 	lib/core/run.c \
 	lib/core/run.h \
 	lib/core/move.c \

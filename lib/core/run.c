@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/comm.h"
+#include "core/quiet.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/math.h"
@@ -195,18 +196,41 @@ static bool has_pending_puts(const hce_run_t *run)
     return false;
 }
 
+/* Does anybody still use the buffers of the launch that failed? */
+static bool is_in_use(hce_comm_h comm, bool must_tell)
+{
+    bool has_puts = has_pending_puts(&comm->run);
+    int rank;
+
+    if (!hce_quiet_are_peers(comm, &rank)) {
+        if (must_tell)
+            hce_log(WARN, CORE,
+                    "rank %d does not answer: it may still write to the "
+                    "buffers of the call that failed",
+                    rank);
+        return true;
+    }
+    if (has_puts && must_tell)
+        hce_log(WARN, CORE,
+                "puts of the call that failed do not end: its buffers may "
+                "still be read");
+    return has_puts;
+}
+
 /* After an error nothing more is started. The launch is given back when its
- * puts have ended, which read its buffers; a peer that is silent may keep
- * them for ever, so that this has a limit. */
+ * puts have ended, which read its buffers, and no node peer writes to them; a
+ * peer that is silent may keep them for ever, so that this has a limit. */
 static bool fail(hce_comm_h comm)
 {
     hce_run_t *run = &comm->run;
     uint64_t now = hce_clock_ns();
+    bool is_late;
 
     if (run->failed_ns == 0)
         run->failed_ns = now;
     run->looked_ns = now;
-    if (has_pending_puts(run) && now < run->failed_ns + DRAIN_NS)
+    is_late = now >= run->failed_ns + DRAIN_NS;
+    if (is_in_use(comm, is_late) && !is_late)
         return false;
     run->failed_ns = 0;
     end(comm);
@@ -247,13 +271,16 @@ bool hce_run_progress(hce_comm_h comm)
 {
     hce_run_t *run = &comm->run;
     bool moved = false;
+    bool is_well = hce_fault_status(&comm->fault) == HCE_OK;
     uint64_t now;
 
+    if (!is_well)
+        hce_quiet_set(comm);
     if (run->state == HCE_RUN_IDLE && !start_next(comm))
         return false;
     if (run->state == HCE_RUN_IDLE)
         return true;
-    if (hce_fault_status(&comm->fault) != HCE_OK)
+    if (!is_well)
         return fail(comm);
     moved = step(comm);
     if (run->state == HCE_RUN_IDLE)

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/comm.h"
+#include "core/quiet.h"
 #include "job.h"
 #include "util/math.h"
 
@@ -267,6 +269,42 @@ static void test_abort(job_t *job)
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
+/* Waits until all others are in their first call, as their READY says, and
+ * aborts. Nobody's call comes back while a node peer may still write to its
+ * buffers. */
+static int rank_quiet(job_t *job)
+{
+    static unsigned char send[LEN], recv[LEN * SIZE];
+    hce_comm_h comm;
+    hce_status_t status;
+    uint32_t index;
+    int rank;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    if (job->rank == victim) {
+        for (rank = 0; rank < job->size; rank++) {
+            index = hce_plan_counter_index(comm->layout, rank,
+                                           HCE_SLOT_READY);
+            while (rank != victim &&
+                   hce_counter_read(&comm->run.counters[index]) == 0)
+                usleep(100);
+        }
+        JOB_CHECK(hce_comm_abort(comm) == HCE_OK);
+        return expect_error(comm, HCE_ERR_ABORTED, HCE_ERR_ABORTED, victim);
+    }
+    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+              HCE_OK);
+    status = hce_stream_synchronize(comm, NULL);
+    JOB_CHECK(hce_quiet_are_peers(comm, &rank));
+    return expect_error(comm, status, HCE_ERR_ABORTED, victim);
+}
+
+static void test_quiet(job_t *job)
+{
+    job_start(job, SIZE, 1, rank_quiet);
+    JOB_CHECK(job_end(job, -1) == 0);
+}
+
 /* The victim returns from main right after its last call; the others look
  * whether anybody reports it, and find the data of a last call right. */
 static int rank_leaves(job_t *job)
@@ -309,7 +347,7 @@ static const struct {
     {"gone", test_gone, 8},         {"silent", test_silent, 2},
     {"survived", test_survived, 8}, {"absent", test_absent, 2},
     {"mismatch", test_mismatch, 36}, {"abort", test_abort, 4},
-    {"leaves", test_leaves, 8},
+    {"leaves", test_leaves, 8},     {"quiet", test_quiet, 16},
 };
 
 /* faults [CASE [ROUNDS [SEED]]] */
