@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include "boot/boot.h"
 #include "ce/ce.h"
+#include "core/dispatch.h"
 #include "core/engine.h"
 #include "core/fault.h"
 #include "core/launch.h"
@@ -57,6 +58,7 @@ struct hce_comm {
     hce_fault_t fault;        /* any thread */
     hce_queue_t queue;        /* caller to owner */
     hce_plans_t plans;        /* caller */
+    hce_dispatch_memo_t memo; /* caller */
     hce_window_h windows;     /* caller */
     hce_run_t run;            /* owner */
     hce_stats_t stats;        /* written by owner, read by any */

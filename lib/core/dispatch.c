@@ -17,6 +17,11 @@
 #include "core/values.h"
 #include "util/log.h"
 
+/* Bits of a call's own choices. */
+#define CHOICE_BITS                                                           \
+    (HCE_CALL_PARAM_PATH | HCE_CALL_PARAM_CONTEXTS | HCE_CALL_PARAM_WIDTH |   \
+     HCE_CALL_PARAM_DIRS | HCE_CALL_PARAM_CARRIERS)
+
 const char *hce_dispatch_coll_name(hce_coll_t coll)
 {
     static const char *const names[HCE_COLL_LAST] = {
@@ -139,11 +144,17 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
     const char *path = hce_core_values.ag_path;
     const char *origin = hce_core_values.ag_origin;
     const hce_call_params_t none = {0};
+    hce_dispatch_memo_t *memo = &comm->memo;
     hce_candidate_call_t call;
     hce_status_t status;
 
     if (params == NULL)
         params = &none;
+    if (memo->is_set && memo->coll == coll && memo->len == len &&
+        !(params->field_mask & CHOICE_BITS)) {
+        *choice_p = memo->choice;
+        return HCE_OK;
+    }
     status = check_params(comm, params);
     if (status != HCE_OK)
         return status;
@@ -156,7 +167,10 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
         origin = "auto";
     }
     describe_call(comm, coll, len, params, &call);
-    return choose_from(&call, path, origin, choice_p);
+    status = choose_from(&call, path, origin, choice_p);
+    if (status == HCE_OK && !(params->field_mask & CHOICE_BITS))
+        *memo = (hce_dispatch_memo_t){true, coll, len, *choice_p};
+    return status;
 }
 
 const char *hce_dispatch_refusal(hce_comm_h comm, hce_coll_t coll,

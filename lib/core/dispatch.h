@@ -8,6 +8,7 @@
 #define HCE_CORE_DISPATCH_H
 
 #include <hce/hce.h>
+#include <stdbool.h>
 #include "plan/plan.h"
 
 typedef struct hce_dispatch_choice {
@@ -19,6 +20,15 @@ typedef struct hce_dispatch_choice {
     const char *forced_by; /* "HCE_AG_PATH", ...; NULL: auto chose */
     hce_call_params_t params; /* of the call, without path and name */
 } hce_dispatch_choice_t;
+
+/* Caller: the answer to the last question, where the call itself chose
+ * nothing. Most calls repeat. */
+typedef struct hce_dispatch_memo {
+    bool is_set;
+    hce_coll_t coll;
+    uint64_t len;
+    hce_dispatch_choice_t choice;
+} hce_dispatch_memo_t;
 
 /* "allgather"; "unknown" for anything else. */
 const char *hce_dispatch_coll_name(hce_coll_t coll);

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#define EAGER_MAX_HOPS 8 /* nodes; as the builder of eager has it */
+
 static int smallest_node(const hce_layout_t *layout)
 {
     int node, least = layout->node_size[0];
@@ -41,6 +43,12 @@ static int most_entries(const hce_layout_t *layout)
     return most;
 }
 
+/* All leaders send to all, or with many nodes in steps that double. */
+static double eager_steps(const hce_layout_t *layout)
+{
+    return layout->nnodes <= EAGER_MAX_HOPS ? 1 : ceil(log2(layout->nnodes));
+}
+
 bool hce_cost_allgather(const char *path, const hce_layout_t *layout,
                         uint64_t len, hce_cost_terms_t *terms_p)
 {
@@ -56,6 +64,8 @@ bool hce_cost_allgather(const char *path, const hce_layout_t *layout,
         steps = nnodes > 1 ? nnodes - 1 : 1;
     } else if (strcmp(path, "ring_short") == 0) {
         steps = nnodes > 1 ? nnodes / 2 : 1;
+    } else if (strcmp(path, "eager") == 0) {
+        steps = eager_steps(layout);
     } else if (strcmp(path, "flat") == 0) {
         steps = nranks > 1 ? nranks - 1 : 1;
         if (nnodes > 1) {

@@ -53,6 +53,9 @@ static void closed_forms(void **state)
     assert_terms("ring", "4", 8, 3, 6);
     assert_terms("ring_short", "4", 8, 2, 6);
     assert_terms("ring_short", "5", 10, 2, 8);
+    assert_terms("eager", "4", 8, 1, 6);
+    assert_terms("eager", "8", 8, 1, 7);
+    assert_terms("eager", "9", 9, 4, 8);
     assert_terms("flat", "4", 8, 7, 7);
     /* Most comes into the smallest node. */
     assert_terms("ring", "3,1,2", 6, 2, 5);
