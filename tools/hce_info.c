@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "ce/dev.h"
 #include "core/settings.h"
 #include "rma_proxy/transport.h"
 #include "topo/topo.h"
@@ -106,8 +107,20 @@ static void build_print(void)
 
 static void devices_print(void)
 {
+    char text[512], name[32];
+    int count;
+
     printf("Devices\n");
     row_print("host", "plain memory; the CPU is the copy engine");
+    count = hce_ce_cuda_ops.count(text, sizeof(text));
+    if (count == 0) {
+        row_print("cuda", text);
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "cuda %d", i);
+        hce_ce_cuda_ops.describe(i, text, sizeof(text));
+        row_print(name, text);
+    }
 }
 
 static void transports_print(void)

@@ -1,6 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
 	lib/ce/ce.h \
+	lib/ce/cuda/copy.c \
+	lib/ce/cuda/cuda.h \
+	lib/ce/cuda/device.c \
+	lib/ce/cuda/drain.c \
+	lib/ce/cuda/export.c \
+	lib/ce/cuda/host_map.c \
+	lib/ce/cuda/import.c \
+	lib/ce/cuda/launch.c \
+	lib/ce/cuda/mem.c \
+	lib/ce/cuda/memop.c \
+	lib/ce/cuda/multicast.c \
+	lib/ce/cuda/ops.c \
+	lib/ce/cuda/settings.h \
+	lib/ce/cuda/words.c \
+	lib/ce/dev.h \
 	lib/ce/host/agree.c \
 	lib/ce/host/config.c \
 	lib/ce/host/copy.c \

@@ -39,3 +39,18 @@ tests_unit_ce_faults_SOURCES = tests/unit/ce_faults.c $(ce_ranks_sources)
 tests_unit_ce_faults_LDADD = $(ce_ldadd)
 tests_unit_ce_faults_LDFLAGS = $(ce_ldflags) -Wl,--wrap=sendmsg
 endif
+
+if HAVE_CMOCKA
+ce_cuda_tests = tests/unit/ce_cuda
+check_PROGRAMS += $(ce_cuda_tests)
+TESTS += $(ce_cuda_tests)
+
+ce_cuda_sources = tests/unit/ce_cuda.h tests/unit/ce_cuda_help.c \
+	tests/softgpu/rig.c tests/softgpu/rig.h
+ce_cuda_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_unit_ce_cuda_SOURCES = tests/unit/ce_cuda.c $(ce_cuda_sources)
+tests_unit_ce_cuda_CPPFLAGS = $(ce_cuda_cppflags)
+tests_unit_ce_cuda_LDADD = $(softgpu_ldadd)
+tests_unit_ce_cuda_LDFLAGS = $(softgpu_ldflags)
+tests_unit_ce_cuda_DEPENDENCIES = $(softgpu_deps)
+endif

@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include "ce/ce.h"
+#include "ce/cuda/settings.h"
 #include "ce/host/settings.h"
 
 hce_ce_settings_t hce_ce_settings = {
@@ -18,6 +19,14 @@ static const char *const host_copy_choices[] = {"auto", "map", "vm", "staged",
                                                 NULL};
 static const char *const copy_loop_choices[] = {"auto", "memcpy", "rep",
                                                 "vector", "nt", NULL};
+
+hce_ce_cuda_settings_t hce_ce_cuda_settings = {
+    .num_queues = 4,
+    .copy_limit = 128ull << 20,
+    .multicast = HCE_CE_CUDA_AUTO,
+};
+
+static const char *const multicast_choices[] = {"auto", "off", NULL};
 
 /* None is collective: each rank decides how it writes to others. */
 static const hce_config_field_t fields[] = {
@@ -44,6 +53,26 @@ static const hce_config_field_t fields[] = {
              "from which copies go past the caches.",
      .type = HCE_CONFIG_SIZE,
      .value = &hce_ce_settings.nt_threshold},
+    {.name = "HCE_CUDA_QUEUES",
+     .dfl = "4",
+     .text = "Streams that copy, for each device and process.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_ce_cuda_settings.num_queues,
+     .min = 1,
+     .max = 4},
+    {.name = "HCE_CUDA_COPY_LIMIT",
+     .dfl = "128M",
+     .text = "Most bytes of one copy that a device is given; longer ones are "
+             "cut.",
+     .type = HCE_CONFIG_SIZE,
+     .value = &hce_ce_cuda_settings.copy_limit},
+    {.name = "HCE_CUDA_MULTICAST",
+     .dfl = "auto",
+     .text = "Copies to all devices of a node at once: auto where there are "
+             "more than two and the driver can, or off.",
+     .type = HCE_CONFIG_ENUM,
+     .value = &hce_ce_cuda_settings.multicast,
+     .choices = multicast_choices},
 };
 
 const hce_config_table_t hce_ce_config = HCE_CONFIG_TABLE("ce", fields);
