@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "opts.h"
 #include "plot.h"
+#include "reduce_kernel.h"
 #include "results.h"
 #include "run.h"
 #include "series.h"
@@ -21,6 +22,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What would only fail after a long measurement fails here. */
 static hce_status_t probe_reports(hce_perf_job_t *job)
@@ -171,6 +173,8 @@ int main(int argc, char **argv)
 {
     hce_perf_opts_t opts;
 
+    if (argc > 1 && strcmp(argv[1], "reduce_kernel") == 0)
+        return hce_perf_reduce_kernel(argc - 1, argv + 1);
     hce_perf_opts_parse(argc, argv, &opts);
     return hce_perf_launch(&opts, rank_main);
 }

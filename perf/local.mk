@@ -31,6 +31,10 @@ perf_hce_perf_SOURCES = \
 	perf/procs.h \
 	perf/ranks.c \
 	perf/ranks.h \
+	perf/reduce_kernel.c \
+	perf/reduce_kernel.h \
+	perf/reduce_loops.c \
+	perf/reduce_loops.h \
 	perf/results.c \
 	perf/results.h \
 	perf/run.c \

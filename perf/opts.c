@@ -174,6 +174,7 @@ static const char doc[] =
     "  hce_perf all_gather --ranks 8 --nodes 2 -b 1K -e 64M -f 4\n"
     "  hce_perf all_gather --ranks 6 --nodes 3,1,2 --threads -d int8 -b 1\n"
     "  mpirun.openmpi -n 4 hce_perf all_gather -b 8M -e 8M --plot ag.svg\n"
+    "  hce_perf reduce_kernel --help\n"
     "\n"
     "Exit status: 0 if all went well, 1 on wrong data or an error, 2 on a "
     "wrong argument.";
@@ -457,7 +458,7 @@ void hce_perf_opts_parse(int argc, char **argv, hce_perf_opts_t *opts_p)
     static const struct argp argp = {
         .options = options,
         .parser = parse_one,
-        .args_doc = "all_gather",
+        .args_doc = "all_gather\nreduce_kernel",
         .doc = doc,
     };
     hce_perf_opts_t opts = {

@@ -18,4 +18,5 @@ libhcecore_la_SOURCES += \
 	lib/reduce/types.h \
 	lib/reduce/variant.h \
 	lib/reduce/vector.h
+EXTRA_DIST += docs/REDUCE.md
 AM_CFLAGS += -ffp-contract=off

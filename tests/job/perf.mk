@@ -6,6 +6,7 @@ perf_job_tests = \
 	tests/job/perf_faults.sh \
 	tests/job/perf_mpirun.sh \
 	tests/job/perf_paths.sh \
+	tests/job/perf_reduce_kernel.sh \
 	tests/job/perf_reports.sh \
 	tests/job/perf_shapes.sh \
 	tests/job/perf_threads.sh \
