@@ -7,10 +7,10 @@
 . "$srcdir/tests/lab/lab_lib.sh"
 lab_up 2 500mbit
 
-job 2 2 env -b 1M -e 1M -n 5
+job 2 2 env 1048576 5
 
 echo "== the checks find what is wrong"
-if (failures=0 && job_bytes_fit 2 1 "${before[@]}" >/dev/null &&
+if (failures=0 && job_bytes_fit $((plan / 2)) "${before[@]}" >/dev/null &&
     [ "$failures" -eq 0 ]); then
     fail "twice the bytes planned were not noticed"
 fi
@@ -65,7 +65,7 @@ run "$lab" exec 1 sh -c 'hostname; ip route; ls /sys/class/net >/dev/null'
 [ "$(cat "$out")" = "hn1
 198.18.77.0/24 dev eth0 proto kernel scope link src 198.18.77.11 " ] ||
     fail "a host with another name, or a way out"
-job 2 1 env -b 1M -e 1M -n 5
+job 2 1 env 1048576 5
 [ "$("$lab" -l "$LIBHCE_LAB.b" bytes)" = "$was" ] ||
     fail "the labs have met"
 "$lab" -l "$LIBHCE_LAB.b" down || fail "down of the second lab"

@@ -69,45 +69,43 @@ nothing_left() {
     [ -z "$left" ] || fail "left files: $left"
 }
 
-# job_bytes_fit HOSTS RANKS BEFORE...: each host's interface received what the
-# plan says, and headers of at most 8 %. By symmetry a host gets what its
-# ranks, each like rank 0, have put. Sent may be more: what a full queue lost
+# job_bytes_fit PLAN BEFORE...: each host's interface received the bytes
+# planned, and headers of at most 8 %. Sent may be more: what a full queue lost
 # was sent again. BEFORE are the bytes received before the job.
 job_bytes_fit() {
-    local hosts=$1 ranks=$2 host put plan got
-    shift 2
+    local plan=$1 host=0 one got
+    shift
 
-    put=$(sed -n 's/^# counted by rank 0: .* bytes put \([0-9]*\) .*/\1/p' \
-        "$out")
-    [ "${put:-0}" -gt 0 ] || fail "rank 0 put nothing"
-    plan=$((put * ranks))
-    for ((host = 0; host < hosts; host++)); do
-        got=$(($(lab_bytes "$host" received) - $1))
-        shift
+    for one; do
+        got=$(($(lab_bytes "$host" received) - one))
         echo "host $host received $got bytes, planned $plan"
         if [ "$got" -lt "$plan" ] ||
             [ $((got * 100)) -gt $((plan * 108)) ]; then
             fail "host $host received $got bytes, planned $plan"
         fi
+        host=$((host + 1))
     done
 }
 
-# job HOSTS RANKS LAUNCHER ARG...: hce_perf, 0 wrong and no byte too many.
+# job HOSTS RANKS LAUNCHER BYTES ITERS: hce_perf, 0 wrong, puts as planned by
+# every rank, and no byte too many. A plan brings each slice to a node once;
+# a call to warm up and one to check go with ITERS, out of place and in place.
 job() {
-    local hosts=$1 ranks=$2 launcher=$3 host
-    shift 3
+    local hosts=$1 ranks=$2 launcher=$3 bytes=$4 iters=$5 host
 
     before=()
     for ((host = 0; host < hosts; host++)); do
         before+=("$(lab_bytes "$host" received)")
     done
     run "$lab" run "$hosts" "$ranks" "$launcher" "$perf" all_gather \
-        --per-rank --check-stats "$@"
+        --path direct --per-rank --check-stats -b "$bytes" -e "$bytes" \
+        -n "$iters"
     is_good 1 $((hosts * ranks)) "$launcher $hosts x $ranks"
     [ "$(nodes_shown)" = "$(for ((host = 0; host < hosts * ranks; host++)); do
         printf '%d ' $((host / ranks))
     done | sed 's/ $//')" ] || fail "nodes $(nodes_shown)"
-    job_bytes_fit "$hosts" "$ranks" "${before[@]}"
+    plan=$((2 * (iters + 2) * (hosts - 1) * ranks * bytes))
+    job_bytes_fit "$plan" "${before[@]}"
 }
 
 touch "$out" "$err"

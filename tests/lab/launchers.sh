@@ -19,8 +19,8 @@ for launcher in mpirun srun; do
     fi
 done
 for launcher in "${launchers[@]}"; do
-    job 4 2 "$launcher" -b 1M -e 1M -n 5
-    job 8 4 "$launcher" -b 256K -e 256K -n 8
+    job 4 2 "$launcher" 1048576 5
+    job 8 4 "$launcher" 262144 8
     run "$lab" run 2 2 "$launcher" sh -c 'exit 3'
     [ "$status" -ne 0 ] || fail "$launcher: a failure is not seen"
 done
