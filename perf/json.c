@@ -47,8 +47,8 @@ static json_t *pack_config(const hce_perf_opts_t *opts)
             types, json_string(hce_datatype_string(opts->types[t])));
     /* clang-format off */
     return json_pack(
-        "{s:I, s:I, s:I, s:i, s:b, s:i, s:i, s:i, s:i, s:i, s:o, s:s?, s:s, s:b, "
-        "s:s, s:i, s:I, s:i, s:s, s:i, s:b}",
+        "{s:I, s:I, s:I, s:i, s:b, s:i, s:i, s:i, s:i, s:i, s:o, s:s?, s:s, "
+        "s:b, s:s, s:i, s:I, s:i, s:s, s:i, s:b}",
         "min_bytes", (json_int_t)opts->min_bytes,
         "max_bytes", (json_int_t)opts->max_bytes,
         "step_bytes", (json_int_t)opts->step_bytes,
