@@ -41,7 +41,10 @@ tests_unit_ce_faults_LDFLAGS = $(ce_ldflags) -Wl,--wrap=sendmsg
 endif
 
 if HAVE_CMOCKA
-ce_cuda_tests = tests/unit/ce_cuda
+ce_cuda_tests = \
+	tests/unit/ce_cuda \
+	tests/unit/ce_cuda_capture \
+	tests/unit/ce_cuda_failures
 check_PROGRAMS += $(ce_cuda_tests)
 TESTS += $(ce_cuda_tests)
 
@@ -53,4 +56,16 @@ tests_unit_ce_cuda_CPPFLAGS = $(ce_cuda_cppflags)
 tests_unit_ce_cuda_LDADD = $(softgpu_ldadd)
 tests_unit_ce_cuda_LDFLAGS = $(softgpu_ldflags)
 tests_unit_ce_cuda_DEPENDENCIES = $(softgpu_deps)
+tests_unit_ce_cuda_capture_SOURCES = tests/unit/ce_cuda_capture.c \
+	$(ce_cuda_sources)
+tests_unit_ce_cuda_capture_CPPFLAGS = $(ce_cuda_cppflags)
+tests_unit_ce_cuda_capture_LDADD = $(softgpu_ldadd)
+tests_unit_ce_cuda_capture_LDFLAGS = $(softgpu_ldflags)
+tests_unit_ce_cuda_capture_DEPENDENCIES = $(softgpu_deps)
+tests_unit_ce_cuda_failures_SOURCES = tests/unit/ce_cuda_failures.c \
+	$(ce_cuda_sources) $(child_sources)
+tests_unit_ce_cuda_failures_CPPFLAGS = $(ce_cuda_cppflags)
+tests_unit_ce_cuda_failures_LDADD = $(softgpu_ldadd)
+tests_unit_ce_cuda_failures_LDFLAGS = $(softgpu_ldflags)
+tests_unit_ce_cuda_failures_DEPENDENCIES = $(softgpu_deps)
 endif

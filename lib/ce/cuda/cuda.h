@@ -55,8 +55,7 @@ struct hce_ce_words {
     hce_ce_word_t *words;
     hce_ce_dev_ptr_t ptr;
     uint32_t max;
-    _Atomic(unsigned) refs; /* the proxy's and the graph's */
-    _Atomic(bool) is_gone;
+    _Atomic(unsigned) owners;  /* bits of words.c */
     struct hce_ce_words *next; /* of those that nobody uses */
 };
 

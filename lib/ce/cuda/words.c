@@ -19,6 +19,9 @@
 
 #define WORDS_UNIT 64 /* in a page */
 
+/* Whose the words still are. */
+enum { OWNER_PROXY = 1, OWNER_GRAPH = 2 };
+
 static size_t words_size(uint32_t num)
 {
     return num * sizeof(hce_ce_word_t);
@@ -82,12 +85,14 @@ static void words_keep(hce_ce_words_t *words)
     pthread_mutex_unlock(&dev->mem_lock);
 }
 
-static void words_drop(hce_ce_words_t *words)
+static void words_drop(hce_ce_words_t *words, unsigned owner)
 {
     hce_ce_dev_t *dev = words->dev;
 
-    /* Acquire and release: whoever is last sees all that the other did. */
-    if (atomic_fetch_sub_explicit(&words->refs, 1, memory_order_acq_rel) != 1)
+    /* Acquire and release: whoever is last sees all that the other did. Pairs
+     * with words_are_gone(), too. */
+    if (atomic_fetch_and_explicit(&words->owners, ~owner,
+                                  memory_order_acq_rel) != owner)
         return;
     words_keep(words);
     pthread_mutex_lock(&dev->mem_lock);
@@ -96,13 +101,9 @@ static void words_drop(hce_ce_words_t *words)
 }
 
 /* Called by the driver, after the last graph and its last replay. */
-static void graph_gone(void *arg)
+static void graph_gone(void *words)
 {
-    hce_ce_words_t *words = arg;
-
-    /* Release: pairs with words_are_gone(). */
-    atomic_store_explicit(&words->is_gone, true, memory_order_release);
-    words_drop(words);
+    words_drop(words, OWNER_GRAPH);
 }
 
 static hce_status_t graph_give(hce_ce_dev_launch_t *launch,
@@ -117,7 +118,7 @@ static hce_status_t graph_give(hce_ce_dev_launch_t *launch,
                                               HCE_CU_USER_OBJECT_NO_SYNC),
                       "cuUserObjectCreate", "words of a graph");
     if (status != HCE_OK) {
-        words_drop(words); /* the graph's part */
+        words_drop(words, OWNER_GRAPH);
         return status;
     }
     status = hce_drv_check(
@@ -145,14 +146,13 @@ hce_status_t hce_ce_cuda_words_get(hce_ce_dev_launch_t *launch, uint32_t num,
         return status;
     for (i = 0; i < words->max; i++)
         hce_ce_word_put(&words->words[i], 0);
-    atomic_store(&words->is_gone, false);
-    atomic_store(&words->refs, 2);
+    atomic_store(&words->owners, OWNER_PROXY | OWNER_GRAPH);
     pthread_mutex_lock(&dev->mem_lock);
     dev->num_words++;
     pthread_mutex_unlock(&dev->mem_lock);
     status = graph_give(launch, words);
     if (status != HCE_OK) {
-        words_drop(words);
+        words_drop(words, OWNER_PROXY);
         return status;
     }
     *words_p = words;
@@ -167,13 +167,14 @@ hce_ce_word_t *hce_ce_cuda_words_at(hce_ce_words_t *words, uint32_t index)
 
 bool hce_ce_cuda_words_are_gone(const hce_ce_words_t *words)
 {
-    return atomic_load_explicit(&((hce_ce_words_t *)words)->is_gone,
-                                memory_order_acquire);
+    return (atomic_load_explicit(&((hce_ce_words_t *)words)->owners,
+                                 memory_order_acquire) &
+            OWNER_GRAPH) == 0;
 }
 
 void hce_ce_cuda_words_put(hce_ce_words_t *words)
 {
-    words_drop(words);
+    words_drop(words, OWNER_PROXY);
 }
 
 static hce_ce_dev_memop_t word_memop(const hce_ce_words_t *words,
