@@ -21,36 +21,41 @@
 
 #define SIZE 4
 #define LEN 30011 /* odd, and not a multiple of a chunk */
-#define QUEUED 100
 #define MIXED_LEN 6000
 #define MIXED_CALLS 600
 #define MIXED_SEED 20240607u
 
 /* Call i with its own buffers, checked when all have been queued. */
-static int rank_queue(job_t *job)
+static void queue_calls(job_t *job, hce_comm_h comm, unsigned num, size_t len)
 {
-    unsigned char *send = malloc((size_t)QUEUED * LEN);
-    unsigned char *recv = malloc((size_t)QUEUED * SIZE * LEN);
+    unsigned char *send = malloc(num * len), *recv = malloc(num * SIZE * len);
     hce_stream_h stream;
-    hce_comm_h comm;
     unsigned i;
 
-    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
     JOB_CHECK(hce_stream_create(&stream) == HCE_OK);
-    for (i = 0; i < QUEUED; i++) {
-        job_fill(send + i * LEN, LEN, job->rank, i);
-        JOB_CHECK(hce_allgather(send + i * LEN, recv + i * SIZE * LEN, LEN,
+    for (i = 0; i < num; i++) {
+        job_fill(send + i * len, len, job->rank, i);
+        JOB_CHECK(hce_allgather(send + i * len, recv + i * SIZE * len, len,
                                 HCE_UINT8, comm, i % 2 ? stream : NULL,
                                 NULL) == HCE_OK);
     }
     JOB_CHECK(hce_stream_synchronize(comm, stream) == HCE_OK);
     JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
-    for (i = 0; i < QUEUED; i++)
-        JOB_CHECK(job_check(recv + i * SIZE * LEN, LEN, SIZE, i) == 0);
+    for (i = 0; i < num; i++)
+        JOB_CHECK(job_check(recv + i * SIZE * len, len, SIZE, i) == 0);
     JOB_CHECK(hce_stream_destroy(stream) == HCE_OK);
-    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
     free(send);
     free(recv);
+}
+
+static int rank_queue(job_t *job)
+{
+    hce_comm_h comm;
+
+    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
+    queue_calls(job, comm, 100, LEN);
+    queue_calls(job, comm, 2500, 8); /* more than it takes: calls wait */
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
     return 0;
 }
 
