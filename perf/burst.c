@@ -131,7 +131,7 @@ static void compare_stats(const hce_perf_burst_t *burst, int num,
 
     hce_perf_stats_plan(&burst->explain,
                         (uint64_t)num * (uint64_t)burst->job->num_comms,
-                        burst->in_place ? slice_len(burst) : 0, &plan);
+                        burst->in_place, &plan);
     if (hce_perf_stats_match(before, after, &plan, &diff))
         return;
     tally->stats_wrong++;

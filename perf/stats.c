@@ -44,18 +44,17 @@ void hce_perf_stats_add(hce_comm_stats_t *sum, const hce_comm_stats_t *one)
 }
 
 void hce_perf_stats_plan(const hce_explain_t *explain, uint64_t calls,
-                         uint64_t own_len, hce_comm_stats_t *plan_p)
+                         bool in_place, hce_comm_stats_t *plan_p)
 {
-    /* hce_comm_explain counts out of place. In place a rank does not copy its
-     * own slice to itself. */
-    uint64_t own_copies = own_len > 0 ? explain->own_copies : 0;
-
     memset(plan_p, 0, sizeof(*plan_p));
     plan_p->calls = calls;
     plan_p->puts = calls * explain->puts;
     plan_p->put_bytes = calls * explain->put_bytes;
-    plan_p->copies = calls * (explain->copies - own_copies);
-    plan_p->copy_bytes = calls * (explain->copy_bytes - own_len);
+    plan_p->copies =
+        calls * (in_place ? explain->in_place_copies : explain->copies);
+    plan_p->copy_bytes =
+        calls *
+        (in_place ? explain->in_place_copy_bytes : explain->copy_bytes);
 }
 
 bool hce_perf_stats_match(const hce_comm_stats_t *before,

@@ -12,10 +12,9 @@
 /* Sum of one and the other. */
 void hce_perf_stats_add(hce_comm_stats_t *sum, const hce_comm_stats_t *one);
 
-/* What calls of one kind must count. own_len: bytes of this rank's slice that
- * need no copy because they are in place, else 0. */
+/* What calls of one kind must count. */
 void hce_perf_stats_plan(const hce_explain_t *explain, uint64_t calls,
-                         uint64_t own_len, hce_comm_stats_t *plan_p);
+                         bool in_place, hce_comm_stats_t *plan_p);
 
 /* One count that is not as planned. */
 typedef struct hce_perf_stats_diff {

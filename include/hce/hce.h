@@ -385,7 +385,8 @@ typedef struct hce_explain {
     char reason[512];     /**< why this path, and why not the others */
     int dirs;             /**< in which a ring sends; 0: not a ring */
     int carriers;         /**< ranks of a node that send; 0 is all */
-    uint64_t own_copies;  /**< of copies, those that a call in place saves */
+    uint64_t in_place_copies;     /**< copies of a call in place */
+    uint64_t in_place_copy_bytes;
     char settings[192];   /**< variables that repeat the choice */
 } hce_explain_t;
 

@@ -57,19 +57,32 @@ void hce_dispatch_line(hce_comm_h comm, const hce_plan_t *plan,
              reason, settings);
 }
 
+static hce_status_t count(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+                          bool in_place, const hce_dispatch_choice_t *choice,
+                          hce_plan_totals_t *totals_p)
+{
+    hce_plans_item_t *item;
+    hce_status_t status =
+        hce_plans_get(comm, coll, len, in_place, choice, &item);
+
+    if (status != HCE_OK)
+        return status;
+    hce_plan_count(item->plan, totals_p);
+    hce_plans_put(item);
+    return HCE_OK;
+}
+
 static hce_status_t explain(hce_comm_h comm, hce_coll_t coll, uint64_t len,
                             const hce_dispatch_choice_t *choice,
                             hce_explain_t *explain_p)
 {
-    hce_plan_totals_t totals;
-    hce_plans_item_t *item;
-    hce_status_t status =
-        hce_plans_get(comm, coll, len, false, choice, &item);
+    hce_plan_totals_t totals, in_place;
+    hce_status_t status = count(comm, coll, len, false, choice, &totals);
 
+    if (status == HCE_OK)
+        status = count(comm, coll, len, true, choice, &in_place);
     if (status != HCE_OK)
         return status;
-    hce_plan_count(item->plan, &totals);
-    hce_plans_put(item);
     *explain_p = (hce_explain_t){
         .contexts = choice->contexts,
         .width = choice->width,
@@ -79,7 +92,8 @@ static hce_status_t explain(hce_comm_h comm, hce_coll_t coll, uint64_t len,
         .copy_bytes = totals.copy_bytes,
         .dirs = choice->dirs,
         .carriers = choice->carriers,
-        .own_copies = totals.own_copies,
+        .in_place_copies = in_place.copies,
+        .in_place_copy_bytes = in_place.copy_bytes,
     };
     snprintf(explain_p->path, sizeof(explain_p->path), "%s",
              choice->builder->path);

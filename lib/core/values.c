@@ -7,7 +7,6 @@
 
 #include "core/values.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,13 +16,12 @@
 
 hce_core_values_t hce_core_values;
 
-#define NCCL_UNSET INT64_MIN
 #define NCCL_TEXT                                                             \
     "Where HCE_AG_PATH is unset: 0 is the path direct of AllGather, any "     \
     "other integer ring."
 
 /* As users of NCCL's hierarchical copy-engine AllGather know them. */
-static int64_t nccl_rings[] = {NCCL_UNSET, NCCL_UNSET};
+static const char *nccl_rings[2];
 
 /* Index: directions, 0 is auto. */
 static const char *const ring_dirs_choices[] = {"auto", "1", "2", NULL};
@@ -42,7 +40,7 @@ static const hce_config_field_t fields[] = {
         .name = "NCCL_ENABLE_HCE_AG_RING",
         .dfl = NULL,
         .text = NCCL_TEXT,
-        .type = HCE_CONFIG_INT,
+        .type = HCE_CONFIG_STRING,
         .value = &nccl_rings[0],
         .collective = 1,
     },
@@ -50,7 +48,7 @@ static const hce_config_field_t fields[] = {
         .name = "NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE",
         .dfl = NULL,
         .text = NCCL_TEXT,
-        .type = HCE_CONFIG_INT,
+        .type = HCE_CONFIG_STRING,
         .value = &nccl_rings[1],
         .collective = 1,
     },
@@ -181,6 +179,23 @@ static hce_status_t parse_carriers(void)
     return HCE_OK;
 }
 
+/* "direct" or "ring", as a variable of NCCL's says. */
+static hce_status_t parse_nccl(const char *name, const char *text,
+                               const char **path_p)
+{
+    int64_t number;
+
+    if (hce_config_parse_int(text, INT64_MIN, INT64_MAX, &number) != HCE_OK) {
+        hce_log(ERROR, TUNING,
+                "%s=\"%s\": expected an integer, 0 for the path direct, any "
+                "other for ring",
+                name, text);
+        return HCE_ERR_CONFIG;
+    }
+    *path_p = number == 0 ? "direct" : "ring";
+    return HCE_OK;
+}
+
 /* HCE_AG_PATH, else what one of NCCL's variables says. */
 static hce_status_t choose_ag_path(void)
 {
@@ -190,22 +205,22 @@ static hce_status_t choose_ag_path(void)
     const char *own = values->ag_path, *path;
     size_t i;
 
-    if (own != NULL) {
-        values->ag_origin = "HCE_AG_PATH";
-    }
+    values->ag_origin = own != NULL ? "HCE_AG_PATH" : NULL;
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (nccl_rings[i] == NCCL_UNSET) {
+        if (nccl_rings[i] == NULL) {
             continue;
         }
-        path = nccl_rings[i] == 0 ? "direct" : "ring";
+        if (parse_nccl(names[i], nccl_rings[i], &path) != HCE_OK) {
+            return HCE_ERR_CONFIG;
+        }
         if (own != NULL) {
-            hce_log(WARN, TUNING, "%s=%" PRId64 " is ignored: HCE_AG_PATH=%s",
+            hce_log(WARN, TUNING, "%s=%s is ignored: HCE_AG_PATH=%s",
                     names[i], nccl_rings[i], own);
         } else if (values->ag_path != NULL &&
                    strcmp(values->ag_path, path) != 0) {
             hce_log(ERROR, TUNING,
-                    "%s asks for the path %s, %s=%" PRId64 " for %s: set one "
-                    "of them, or HCE_AG_PATH",
+                    "%s asks for the path %s, %s=%s for %s: set one of them, "
+                    "or HCE_AG_PATH",
                     values->ag_origin, values->ag_path, names[i],
                     nccl_rings[i], path);
             return HCE_ERR_CONFIG;

@@ -83,19 +83,6 @@ uint32_t hce_plan_context_chunks(const hce_plan_chunks_t *chunks,
     return (chunks->count - context - 1) / chunks->contexts + 1;
 }
 
-/* Copies to the rank's own output. */
-static uint64_t own_dsts(const hce_plan_t *plan, const hce_plan_op_t *op)
-{
-    const hce_plan_ref_t *dst = &plan->refs[op->ref + op->num_src];
-    uint64_t own = 0;
-    int i;
-
-    for (i = 0; i < op->num_dst; i++) {
-        own += dst[i].rank == plan->params.rank && dst[i].buf == HCE_BUF_RECV;
-    }
-    return own;
-}
-
 void hce_plan_count(const hce_plan_t *plan, hce_plan_totals_t *totals_p)
 {
     uint32_t i;
@@ -113,7 +100,6 @@ void hce_plan_count(const hce_plan_t *plan, hce_plan_totals_t *totals_p)
         } else if (op->kind == HCE_OP_COPY) {
             totals_p->copies += op->num_dst;
             totals_p->copy_bytes += op->len * op->num_dst;
-            totals_p->own_copies += own_dsts(plan, op);
         }
     }
 }

@@ -231,7 +231,6 @@ typedef struct hce_plan_totals {
     uint64_t put_bytes;
     uint64_t copies;
     uint64_t copy_bytes;
-    uint64_t own_copies; /* of copies, those to the rank's own output */
 } hce_plan_totals_t;
 void hce_plan_count(const hce_plan_t *plan, hce_plan_totals_t *totals_p);
 

@@ -23,7 +23,10 @@
 #include "util/math.h"
 
 #define SIZE 4
-#define LEN 100000
+#define LEN 100000 /* at most */
+
+/* Bytes a rank; JOB_BYTES is for paths that only take less. */
+static size_t len = LEN;
 
 static int victim; /* rank that is at fault */
 static unsigned round_number;
@@ -39,12 +42,12 @@ static hce_status_t call_some(job_t *job, hce_comm_h comm, unsigned num,
     unsigned i;
 
     for (i = 0; i < num && status == HCE_OK; i++) {
-        job_fill(send, LEN, job->rank, i);
-        status = hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL);
+        job_fill(send, len, job->rank, i);
+        status = hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL);
         if (status == HCE_OK)
             status = hce_stream_synchronize(comm, NULL);
         if (status == HCE_OK)
-            JOB_CHECK(job_check(recv, LEN, job->size, i) == 0);
+            JOB_CHECK(job_check(recv, len, job->size, i) == 0);
         if ((int)i == report_after && job->rank == victim)
             JOB_CHECK(write(job->report[1], "x", 1) == 1);
     }
@@ -253,9 +256,9 @@ static int rank_abort(job_t *job)
     if (job->rank != victim)
         return expect_error(comm, call_until_error(job, comm, -1),
                             HCE_ERR_ABORTED, victim);
-    job_fill(send, LEN, job->rank, 0);
+    job_fill(send, len, job->rank, 0);
     if (round_number % 2 == 0)
-        status = hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL);
+        status = hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL);
     if (status == HCE_OK)
         status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(status == HCE_OK);
@@ -292,7 +295,7 @@ static int rank_quiet(job_t *job)
         JOB_CHECK(hce_comm_abort(comm) == HCE_OK);
         return expect_error(comm, HCE_ERR_ABORTED, HCE_ERR_ABORTED, victim);
     }
-    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+    JOB_CHECK(hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL) ==
               HCE_OK);
     status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(hce_quiet_are_peers(comm, &rank));
@@ -315,11 +318,11 @@ static int rank_leaves(job_t *job)
     hce_comm_h comm;
 
     JOB_CHECK(job_comm(job, &comm) == HCE_OK);
-    job_fill(send, LEN, job->rank, round_number);
-    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+    job_fill(send, len, job->rank, round_number);
+    JOB_CHECK(hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL) ==
               HCE_OK);
     JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
-    JOB_CHECK(job_check(recv, LEN, job->size, round_number) == 0);
+    JOB_CHECK(job_check(recv, len, job->size, round_number) == 0);
     free(send);
     free(recv);
     if (job->rank == victim)
@@ -353,11 +356,14 @@ static const struct {
 /* faults [CASE [ROUNDS [SEED]]] */
 int main(int argc, char **argv)
 {
+    const char *bytes = getenv("JOB_BYTES");
     unsigned i, rounds;
     job_t job;
 
     seed = argc > 3 ? strtoull(argv[3], NULL, 0)
                     : (uint64_t)time(NULL) / 86400;
+    if (bytes != NULL)
+        len = hce_min((size_t)strtoull(bytes, NULL, 0), (size_t)LEN);
     printf("seed %llu\n", (unsigned long long)seed);
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)

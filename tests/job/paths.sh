@@ -26,11 +26,14 @@ job() { # NAME ENV...
 }
 
 for path in $paths; do
+    # What is large is not sent eagerly.
+    bytes=100000
+    [ $path = eager ] && bytes=1000
     job calls HCE_AG_PATH=$path
     job calls HCE_AG_PATH=$path HCE_TRANSPORT=loop HCE_CARRIERS=1 \
         HCE_LOOP_FAULTS=delay=10,reorder=20,refuse=20,pieces=20,twice=10
-    job faults HCE_AG_PATH=$path
-    job faults HCE_AG_PATH=$path HCE_TRANSPORT=loop \
+    job faults JOB_BYTES=$bytes HCE_AG_PATH=$path
+    job faults JOB_BYTES=$bytes HCE_AG_PATH=$path HCE_TRANSPORT=loop \
         HCE_LOOP_FAULTS=delay=10,reorder=20,refuse=20,pieces=20,twice=10
 done
 echo "$runs runs, $bad failures"

@@ -14,14 +14,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* Two puts and five copies of chunks of 8 bytes, three of them own. */
+/* Two puts and five copies, of which three are saved in place. */
 static const hce_explain_t explain = {
     .width = 8,
     .puts = 2,
     .put_bytes = 12,
     .copies = 5,
     .copy_bytes = 37,
-    .own_copies = 3,
+    .in_place_copies = 2,
+    .in_place_copy_bytes = 17,
 };
 
 static const hce_comm_stats_t before = {
@@ -39,7 +40,7 @@ static void assert_differs(const hce_comm_stats_t *after, uint64_t calls,
     hce_perf_stats_diff_t diff;
     hce_comm_stats_t plan;
 
-    hce_perf_stats_plan(&explain, calls, 0, &plan);
+    hce_perf_stats_plan(&explain, calls, false, &plan);
     assert_false(hce_perf_stats_match(&before, after, &plan, &diff));
     assert_string_equal(diff.name, name);
     assert_int_not_equal(diff.counted, diff.planned);
@@ -64,7 +65,7 @@ static void what_is_planned_passes(void **state)
     hce_comm_stats_t after = good(), plan;
     hce_perf_stats_diff_t diff;
 
-    hce_perf_stats_plan(&explain, 4, 0, &plan);
+    hce_perf_stats_plan(&explain, 4, false, &plan);
     assert_true(hce_perf_stats_match(&before, &after, &plan, &diff));
 }
 
@@ -73,7 +74,7 @@ static void the_own_slice_is_not_copied_in_place(void **state)
     hce_comm_stats_t after = good(), plan;
     hce_perf_stats_diff_t diff;
 
-    hce_perf_stats_plan(&explain, 4, 20, &plan); /* 8 + 8 + 4 */
+    hce_perf_stats_plan(&explain, 4, true, &plan);
     assert_false(hce_perf_stats_match(&before, &after, &plan, &diff));
     assert_string_equal(diff.name, "copies");
     after.copies -= 4 * 3;
