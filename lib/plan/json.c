@@ -33,12 +33,21 @@ static json_t *json_layout(const hce_layout_t *layout)
     return nodes;
 }
 
+/* What the builder knew of the device and the network. */
+static json_t *json_limits(const hce_plan_limits_t *limits)
+{
+    return json_pack("{s:I, s:I, s:b}", "scratch", (json_int_t)limits->scratch,
+                     "parcel", (json_int_t)limits->parcel, "reads",
+                     (int)limits->reads);
+}
+
 static json_t *json_params(const hce_plan_params_t *params)
 {
     return json_pack(
-        "{s:s, s:i, s:i, s:o, s:i, s:I, s:I, s:i, s:i, s:i, s:b}", "collective",
-        hce_plan_coll_string(params->coll), "rank", params->rank, "ranks",
-        params->layout->nranks, "node_of_rank", json_layout(params->layout),
+        "{s:s, s:i, s:i, s:o, s:o, s:i, s:I, s:I, s:i, s:i, s:i, s:b}",
+        "collective", hce_plan_coll_string(params->coll), "rank", params->rank,
+        "ranks", params->layout->nranks, "node_of_rank",
+        json_layout(params->layout), "limits", json_limits(&params->limits),
         "root", params->root, "bytes", (json_int_t)params->len, "width",
         (json_int_t)hce_plan_chunk_width(params->len, params->width),
         "contexts", params->contexts, "carriers", params->carriers, "dirs",

@@ -316,6 +316,16 @@ static bool read_ranks(hce_plan_reader_t *r, const json_t *params,
     return ok;
 }
 
+static bool read_limits(hce_plan_reader_t *r, const json_t *params,
+                        hce_plan_limits_t *limits_p)
+{
+    const json_t *limits = json_object_get(params, "limits");
+
+    return hce_plan_read_bytes(r, limits, "scratch", &limits_p->scratch) &&
+           hce_plan_read_bytes(r, limits, "parcel", &limits_p->parcel) &&
+           hce_plan_read_bool(r, limits, "reads", &limits_p->reads);
+}
+
 static bool read_params(hce_plan_reader_t *r, const json_t *root,
                         hce_plan_set_t *set, hce_plan_params_t *params_p)
 {
@@ -338,6 +348,7 @@ static bool read_params(hce_plan_reader_t *r, const json_t *root,
         !hce_plan_read_int(r, params, "carriers", carriers_limits,
                            &carriers) ||
         !hce_plan_read_int(r, params, "dirs", dirs_limits, &dirs) ||
+        !read_limits(r, params, &params_p->limits) ||
         !hce_plan_read_bool(r, params, "in_place", &params_p->in_place)) {
         return false;
     }

@@ -75,6 +75,7 @@ static void read_back_one(const hce_plan_builder_t *builder, uint64_t len)
     world_t w;
 
     world_init(&w, "2,1,3", 6, len);
+    w.params.limits = (hce_plan_limits_t){64 * HCE_KIB, 64 * HCE_KIB, true};
     w.params.contexts = 2;
     w.params.in_place = len % 2;
     world_build(&w, builder);
@@ -205,6 +206,9 @@ static void wrong_heads(void **state)
     assert_refused("0.params", "contexts", "17", "from 1 to 16");
     assert_refused("0.params", "dirs", "3", "from 0 to 2");
     assert_refused("0.params", "carriers", "-1", "\"carriers\"");
+    assert_refused("0.params", "limits", NULL, "\"scratch\"");
+    assert_refused("0.params.limits", "parcel", "-1", "\"parcel\"");
+    assert_refused("0.params.limits", "reads", "1", "true or false");
     assert_refused("0.params", "in_place", "0", "expected true or false");
     assert_refused("0", "scratch_bytes", NULL, "\"scratch_bytes\"");
 }
