@@ -13,6 +13,7 @@
 
 #include "reduce/vector.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <stdbool.h>
 
@@ -90,7 +91,12 @@ FN vf64_t f64_lesser(vf64_t a, vf64_t b)
 
 static bool avx2_usable(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    unsigned eax, ebx, ecx = 0, edx;
+
+    /* clang 14 does not know the name of F16C. */
+    return __builtin_cpu_supports("avx2") &&
+           __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
+           (ecx & bit_F16C) != 0;
 }
 
 const hce_reduce_variant_t hce_reduce_avx2 = {
