@@ -197,7 +197,7 @@ static int rank_stats(job_t *job)
     JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
     /* Who carries nothing for its node only copies. */
     JOB_CHECK(stats.puts == explain.puts);
-    JOB_CHECK(explain.puts > 0 || job->rank > 0);
+    JOB_CHECK(explain.puts > 0 || explain.copies > 0);
     JOB_CHECK(stats.put_bytes == explain.put_bytes);
     JOB_CHECK(stats.copies == explain.copies && explain.copies > 0);
     JOB_CHECK(stats.copy_bytes == explain.copy_bytes);
