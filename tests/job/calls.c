@@ -487,7 +487,10 @@ static int rank_other_width(job_t *job)
 
 static int rank_other_path(job_t *job)
 {
-    return rank_differs(job, "HCE_AG_PATH", "flat");
+    const char *path = getenv("HCE_AG_PATH");
+    bool is_flat = path != NULL && strcmp(path, "flat") == 0;
+
+    return rank_differs(job, "HCE_AG_PATH", is_flat ? "direct" : "flat");
 }
 
 /* Times that this thread went to sleep while rank 1 was late. */
