@@ -19,7 +19,8 @@ void hce_dispatch_settings(const hce_dispatch_choice_t *choice, char *buf,
 {
     size_t used;
 
-    used = (size_t)snprintf(buf, size, "HCE_AG_PATH=%s HCE_CHUNK_WIDTH=%" PRIu64,
+    used = (size_t)snprintf(buf, size,
+                            "HCE_AG_PATH=%s HCE_CHUNK_WIDTH=%" PRIu64,
                             choice->builder->path, choice->width);
     if (used < size)
         used += choice->contexts == 1

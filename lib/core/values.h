@@ -19,7 +19,7 @@ typedef struct hce_core_values {
     const char *ag_path;   /* what HCE_AG_PATH or another variable asks for */
     const char *ag_origin; /* that variable's name; NULL: none is set */
     const char *carriers_text;    /* HCE_CARRIERS, as text */
-    int carriers;                 /* the same as a number, or one of the above */
+    int carriers;          /* the same as a number, or one of the above */
     int ring_dirs;                /* HCE_RING_DIRS; 0: auto */
     const char *tuning_file;      /* HCE_TUNING_FILE, or NULL */
     const char *chunk_width;      /* HCE_CHUNK_WIDTH, as text */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * AllGather, one hop between nodes. A rank copies its slice to its node peers;
- * the slice's carrier on the own node (the rank itself, unless carriers are
- * few) puts it to the carrier on every other node, nodes taken in order from
- * the own one; a carrier copies each chunk to its node peers once it has
- * arrived. Between two carriers, slices follow each other by local rank and
- * are counted through. Every ready(t -> s) is answered by data s -> t, if only by the
- * signal of a chunk of no bytes, that t's completion waits for: so a rank
- * never has more than two readies at one peer.
+ * AllGather, one hop between nodes. A rank copies its slice to its node
+ * peers; the slice's carrier on the own node (the rank itself, unless
+ * carriers are few) puts it to the carrier on every other node, nodes taken
+ * in order from the own one; a carrier copies each chunk to its node peers
+ * once it has arrived. Between two carriers, slices follow each other by
+ * local rank and are counted through. Every ready(t -> s) is answered by data
+ * s -> t, if only by the signal of a chunk of no bytes, that t's completion
+ * waits for: so a rank never has more than two readies at one peer.
  */
 #include "config.h"
 
