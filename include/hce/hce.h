@@ -88,9 +88,12 @@ typedef enum hce_redop {
     HCE_REDOP_LAST
 } hce_redop_t;
 
-/** Collectives that hce_comm_explain() can be asked about. */
+/** Collectives that plans can be made for. hce_comm_explain() answers for
+ *  those that a path of this build is for, else HCE_ERR_UNSUPPORTED. */
 typedef enum hce_coll {
     HCE_COLL_ALLGATHER = 0,
+    HCE_COLL_REDUCE_SCATTER = 1,
+    HCE_COLL_ALLREDUCE = 2,
     HCE_COLL_LAST
 } hce_coll_t;
 

@@ -26,6 +26,8 @@ const char *hce_dispatch_coll_name(hce_coll_t coll)
 {
     static const char *const names[HCE_COLL_LAST] = {
         [HCE_COLL_ALLGATHER] = "allgather",
+        [HCE_COLL_REDUCE_SCATTER] = "reduce_scatter",
+        [HCE_COLL_ALLREDUCE] = "allreduce",
     };
 
     return (unsigned)coll < HCE_COLL_LAST ? names[coll] : "unknown";
@@ -96,6 +98,8 @@ static void log_refusals(const hce_candidate_t *list, unsigned num,
 {
     unsigned i;
 
+    if (num == 0)
+        hce_log(ERROR, TUNING, "this build has no path for the collective");
     for (i = 0; i < num; i++)
         if (path == NULL || strcmp(list[i].builder->path, path) == 0)
             hce_log(ERROR, TUNING, "path %s (%s) cannot run here: %s",

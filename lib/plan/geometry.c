@@ -43,6 +43,20 @@ uint32_t hce_plan_counter_index(const hce_layout_t *layout, int writer,
            (slot - HCE_SLOT_LOCAL);
 }
 
+uint64_t hce_plan_send_len(const hce_plan_params_t *params)
+{
+    return params->coll == HCE_COLL_REDUCE_SCATTER
+               ? params->len * (uint64_t)params->layout->nranks
+               : params->len;
+}
+
+uint64_t hce_plan_recv_len(const hce_plan_params_t *params)
+{
+    return params->coll == HCE_COLL_ALLGATHER
+               ? params->len * (uint64_t)params->layout->nranks
+               : params->len;
+}
+
 uint64_t hce_plan_chunk_width(uint64_t len, uint64_t width)
 {
     assert(width >= 1);

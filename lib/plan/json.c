@@ -44,8 +44,11 @@ static json_t *json_limits(const hce_plan_limits_t *limits)
 static json_t *json_params(const hce_plan_params_t *params)
 {
     return json_pack(
-        "{s:s, s:i, s:i, s:o, s:o, s:i, s:I, s:I, s:i, s:i, s:i, s:b}",
-        "collective", hce_plan_coll_string(params->coll), "rank", params->rank,
+        "{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:i, s:I, s:I, s:i, s:i, s:i, "
+        "s:b}",
+        "collective", hce_plan_coll_string(params->coll), "datatype",
+        hce_datatype_string(params->datatype), "op",
+        hce_redop_string(params->op), "rank", params->rank,
         "ranks", params->layout->nranks, "node_of_rank",
         json_layout(params->layout), "limits", json_limits(&params->limits),
         "root", params->root, "bytes", (json_int_t)params->len, "width",

@@ -21,7 +21,9 @@
 typedef enum hce_plan_kind {
     HCE_OP_COPY,   /* one source, one or many destinations on my node */
     HCE_OP_PUT,    /* to one rank on another node; len may be 0 */
-    HCE_OP_REDUCE, /* k sources, one destination */
+    HCE_OP_REDUCE, /* k sources, added up from left to right, to one or many
+                      destinations on my node; one that lies where a source
+                      lies starts where that starts */
     HCE_OP_SIGNAL  /* no data: only posts */
 } hce_plan_kind_t;
 
@@ -127,9 +129,12 @@ typedef struct hce_plan_limits {
 typedef struct hce_plan_params {
     const hce_layout_t *layout; /* outlives the plan */
     hce_plan_limits_t limits;
-    uint64_t len;               /* bytes a rank */
+    uint64_t len; /* bytes: of a rank's slice of the output (AllGather,
+                     ReduceScatter), of the whole (AllReduce) */
     uint64_t width;             /* wanted bytes of a chunk, >= 1 */
     hce_coll_t coll;
+    hce_datatype_t datatype; /* of reductions */
+    hce_redop_t op;
     int rank;
     int root;
     int contexts; /* 1..HCE_PLAN_MAX_CONTEXTS */
@@ -203,6 +208,10 @@ void hce_plan_add_rise(hce_plan_t *plan, int writer, int slot, int64_t value);
 /* Sorts lanes, computes rises and touches. On failure the plan is destroyed. */
 hce_status_t hce_plan_finish(hce_plan_t *plan);
 void hce_plan_destroy(hce_plan_t *plan);
+
+/* Bytes of each rank's SEND and RECV. */
+uint64_t hce_plan_send_len(const hce_plan_params_t *params);
+uint64_t hce_plan_recv_len(const hce_plan_params_t *params);
 
 /* Chunk geometry of a slice: real width (>= params->width, so that there are
  * at most HCE_PLAN_MAX_CHUNKS) and number; an empty slice is one chunk of no

@@ -50,6 +50,8 @@ const char *hce_plan_coll_string(hce_coll_t coll)
 {
     static const char *const names[] = {
         [HCE_COLL_ALLGATHER] = "all_gather",
+        [HCE_COLL_REDUCE_SCATTER] = "reduce_scatter",
+        [HCE_COLL_ALLREDUCE] = "all_reduce",
     };
 
     return names[coll];

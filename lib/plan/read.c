@@ -44,6 +44,20 @@ static const char *coll_name(int i)
     return hce_plan_coll_string((hce_coll_t)i);
 }
 
+static const char *datatype_name(int i)
+{
+    return hce_datatype_string((hce_datatype_t)i);
+}
+
+static const char *redop_name(int i)
+{
+    return hce_redop_string((hce_redop_t)i);
+}
+
+static const hce_plan_read_names_t datatype_names = {datatype_name,
+                                                     HCE_DATATYPE_LAST - 1};
+static const hce_plan_read_names_t redop_names = {redop_name,
+                                                  HCE_REDOP_LAST - 1};
 static const hce_plan_read_names_t kind_names = {kind_name, HCE_OP_SIGNAL};
 static const hce_plan_read_names_t buf_names = {buf_name, HCE_BUF_STAGE};
 static const hce_plan_read_names_t lane_names = {lane_name, HCE_LANE_REDUCE};
@@ -335,10 +349,13 @@ static bool read_params(hce_plan_reader_t *r, const json_t *root,
     static const int64_t width_limits[2] = {1, HCE_PLAN_READ_MAX_BYTES};
     const json_t *params = json_object_get(root, "params");
     int64_t width, contexts, carriers, dirs;
-    int coll;
+    int coll, datatype, op;
 
     if (!read_ranks(r, params, set) ||
         !hce_plan_read_name(r, params, "collective", &coll_names, &coll) ||
+        !hce_plan_read_name(r, params, "datatype", &datatype_names,
+                            &datatype) ||
+        !hce_plan_read_name(r, params, "op", &redop_names, &op) ||
         !hce_plan_read_rank(r, params, "rank", 0, &params_p->rank) ||
         !hce_plan_read_rank(r, params, "root", 0, &params_p->root) ||
         !hce_plan_read_bytes(r, params, "bytes", &params_p->len) ||
@@ -354,6 +371,8 @@ static bool read_params(hce_plan_reader_t *r, const json_t *root,
     }
     params_p->layout = set->layout;
     params_p->coll = (hce_coll_t)coll;
+    params_p->datatype = (hce_datatype_t)datatype;
+    params_p->op = (hce_redop_t)op;
     params_p->contexts = (int)contexts;
     params_p->carriers = (int)carriers;
     params_p->dirs = (int)dirs;

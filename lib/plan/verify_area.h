@@ -13,6 +13,8 @@
 /* What some bytes hold. */
 typedef struct hce_verify_value {
     uint64_t offset; /* of the first of them in the inputs */
+    uint64_t order;  /* in which contributions were added: equal numbers are
+                        equal orders */
     uint32_t set;    /* HCE_VERIFY_NONE: nothing yet */
     uint32_t launch;
 } hce_verify_value_t;

@@ -52,6 +52,10 @@ struct hce_verify_content {
     uint32_t cap_pieces;
     uint32_t instance; /* that is being applied */
     int launch;
+    uint32_t full; /* the set of all ranks; of reductions only */
+    /* The orders of the first output that was complete, for AllReduce. */
+    hce_verify_segment_t *orders;
+    uint32_t num_orders;
 };
 
 enum { AREA_SEND, AREA_SCRATCH, AREA_STAGE, AREA_OTHERS };
@@ -62,16 +66,73 @@ static hce_verify_area_t *content_area(hce_verify_content_t *c, int rank,
     return &c->areas[(size_t)rank * (c->v->nranks + AREA_OTHERS) + index];
 }
 
+static hce_coll_t content_coll(const hce_verify_t *v)
+{
+    return v->plans[0]->params.coll;
+}
+
+/* An output is one area, but for AllGather, where it is one for each slice. */
 static uint64_t area_len(const hce_verify_t *v, int rank, int index)
 {
     switch (index - v->nranks) {
+    case AREA_SEND:
+        return hce_plan_send_len(&v->plans[0]->params);
     case AREA_SCRATCH:
         return v->plans[rank]->scratch_len;
     case AREA_STAGE:
         return v->plans[rank]->stage_len;
     default:
-        return v->len;
+        return index == 0 || content_coll(v) == HCE_COLL_ALLGATHER ? v->len
+                                                                   : 0;
     }
+}
+
+/* The area of a rank's input; the output's, or a part of it, in place. */
+static int input_index(const hce_verify_t *v, int rank)
+{
+    if (v->in_place && content_coll(v) == HCE_COLL_ALLGATHER) {
+        return rank;
+    }
+    return v->in_place && content_coll(v) == HCE_COLL_ALLREDUCE
+               ? 0
+               : v->nranks + AREA_SEND;
+}
+
+/* The area that has byte *at_p of a rank's output, and where. */
+static int output_index(const hce_verify_t *v, int rank, uint64_t *at_p)
+{
+    int index = 0;
+
+    if (content_coll(v) == HCE_COLL_ALLGATHER) {
+        index = *at_p / v->len;
+        *at_p %= v->len;
+    } else if (content_coll(v) == HCE_COLL_REDUCE_SCATTER && v->in_place) {
+        index = v->nranks + AREA_SEND;
+        *at_p += rank * v->len;
+    }
+    return index;
+}
+
+/* Numbers orders of addition: not the same for (a + b) + c as for others. */
+static uint64_t order_join(uint64_t a, uint64_t b)
+{
+    uint64_t state = a * UINT64_C(0x9e3779b97f4a7c15) + b;
+
+    return hce_rand_next(&state);
+}
+
+/* The set of all ranks has a number of its own. */
+static bool content_find_full(hce_verify_content_t *c)
+{
+    int rank, twice;
+
+    for (rank = 1; rank < c->v->nranks; rank++) {
+        if (hce_verify_sets_join(c->sets, c->full, (uint32_t)rank, &c->full,
+                                 &twice) != HCE_OK) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool hce_verify_content_create(hce_verify_t *v, hce_verify_content_t **c_p)
@@ -93,6 +154,9 @@ bool hce_verify_content_create(hce_verify_t *v, hce_verify_content_t **c_p)
             ok = hce_verify_area_init(content_area(c, rank, i),
                                       area_len(v, rank, i));
         }
+    }
+    if (ok && content_coll(v) != HCE_COLL_ALLGATHER) {
+        ok = content_find_full(c);
     }
     if (!ok) {
         hce_verify_content_destroy(c);
@@ -116,6 +180,7 @@ void hce_verify_content_destroy(hce_verify_content_t *c)
     free(c->areas);
     free(c->reads);
     free(c->pieces);
+    free(c->orders);
     hce_verify_sets_destroy(c->sets);
     free(c);
 }
@@ -126,17 +191,16 @@ static span_t content_span(hce_verify_content_t *c, const hce_plan_ref_t *ref,
 {
     uint64_t slot =
         ref->depth > 1 ? (c->launch % ref->depth) * ref->stride : 0;
-    uint64_t at = ref->offset + slot + done, slice = c->v->len;
+    uint64_t at = ref->offset + slot + done;
     span_t span = {.rank = ref->rank, .buf = ref->buf};
     int index, n = c->v->nranks;
 
     switch (ref->buf) {
     case HCE_BUF_SEND:
-        index = c->v->in_place ? ref->rank : n + AREA_SEND;
+        index = input_index(c->v, ref->rank);
         break;
     case HCE_BUF_RECV:
-        index = at / slice;
-        at %= slice;
+        index = output_index(c->v, ref->rank, &at);
         break;
     case HCE_BUF_SCRATCH:
         index = n + AREA_SCRATCH;
@@ -266,7 +330,7 @@ static bool content_check_write(hce_verify_content_t *c, const span_t *span,
                                 const hce_verify_segment_t *s)
 {
     bool once = span->buf == HCE_BUF_RECV &&
-                c->v->plans[0]->params.coll == HCE_COLL_ALLGATHER;
+                content_coll(c->v) == HCE_COLL_ALLGATHER;
     uint32_t op = c->instance % hce_verify_num_ops(c->v), i, reader;
 
     if (s->writer == c->instance || !content_is_past(c, span, s->writer)) {
@@ -389,6 +453,7 @@ static bool content_join(hce_verify_content_t *c, hce_verify_value_t *sum,
             c->v, "launch %d: %s adds the contribution of rank %d twice",
             c->launch, hce_verify_name_op(c->v, op, name), twice);
     }
+    sum->order = order_join(sum->order, value->order);
     return status == HCE_OK ? true : hce_verify_no_memory(c->v);
 }
 
@@ -425,6 +490,33 @@ static bool content_reduce(hce_verify_content_t *c, uint32_t *first_p,
     return true;
 }
 
+/* A destination may lie on a source, but not beside its beginning: bytes
+ * would be overwritten before they are read. */
+static bool content_check_shift(hce_verify_content_t *c,
+                                const hce_plan_op_t *op,
+                                const hce_plan_ref_t *refs)
+{
+    int i, j;
+
+    if (op->kind != HCE_OP_REDUCE) {
+        return true;
+    }
+    for (i = 0; i < op->num_src; i++) {
+        span_t src = content_span(c, &refs[i], 0, op->len);
+
+        for (j = 0; j < op->num_dst; j++) {
+            span_t dst = content_span(c, &refs[op->num_src + j], 0, op->len);
+
+            if (src.area == dst.area && src.start != dst.start &&
+                src.start < dst.end && dst.start < src.end) {
+                return content_fault(c, &dst, c->instance,
+                                     "overwrites what it has yet to add");
+            }
+        }
+    }
+    return true;
+}
+
 bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
                               int launch)
 {
@@ -439,6 +531,9 @@ bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
     c->launch = launch;
     c->instance = launch * hce_verify_num_ops(c->v) + op_index;
     c->num_pieces = 0;
+    if (!content_check_shift(c, op, refs)) {
+        return false;
+    }
     for (i = 0; i < op->num_src; i++) {
         from = c->num_pieces;
         if (!content_read(c, &refs[i], op->len) ||
@@ -456,13 +551,15 @@ bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
 
 bool hce_verify_content_enter(hce_verify_content_t *c, int rank, int launch)
 {
-    hce_verify_area_t *area = content_area(
-        c, rank, c->v->in_place ? rank : c->v->nranks + AREA_SEND);
+    hce_verify_area_t *area =
+        content_area(c, rank, input_index(c->v, rank));
 
     if (c->v->len > 0) {
         area->num = 1;
         area->segments[0] = (hce_verify_segment_t){
-            .value = {.set = rank, .launch = launch},
+            .value = {.set = rank,
+                      .launch = launch,
+                      .order = order_join(0, (uint64_t)rank)},
             .writer = HCE_VERIFY_NONE,
         };
     }
@@ -510,15 +607,95 @@ static bool content_check_slice(hce_verify_content_t *c, int rank, int slice,
     return true;
 }
 
+/* Bytes from at to end of an area are the sum of all ranks' bytes there. */
+static bool content_check_sum(hce_verify_content_t *c, int rank,
+                              const hce_verify_area_t *area, uint64_t end)
+{
+    uint64_t offset = content_coll(c->v) == HCE_COLL_REDUCE_SCATTER
+                          ? rank * c->v->len
+                          : 0;
+    bool whole = area->len == c->v->len;
+    uint32_t i;
+
+    for (i = 0; i < area->num && area->segments[i].start < end; i++) {
+        const hce_verify_segment_t *s = &area->segments[i];
+        uint64_t at = whole ? s->start + offset : s->start;
+
+        if (!whole && hce_verify_area_end(area, i) <= offset) {
+            continue;
+        }
+        if (s->value.set != c->full || s->value.offset != at ||
+            s->value.launch != (uint32_t)c->launch) {
+            return hce_verify_fault(
+                c->v,
+                "launch %d: the output of rank %d at byte %" PRIu64 " is not "
+                "the sum of all ranks' (set %u, byte %" PRIu64
+                ", launch %u)",
+                c->launch, rank, at - offset, s->value.set, s->value.offset,
+                s->value.launch);
+        }
+    }
+    return true;
+}
+
+/* All outputs of an AllReduce are added up in the same order, that of the
+ * first one that was complete: so they are equal to the last bit. */
+static bool content_check_orders(hce_verify_content_t *c, int rank)
+{
+    const hce_verify_area_t *area = content_area(c, rank, 0);
+    uint32_t i = 0, k = 0;
+    size_t size = area->num * sizeof(*c->orders);
+
+    if (c->orders == NULL) {
+        c->orders = malloc(size);
+        if (c->orders == NULL) {
+            return hce_verify_no_memory(c->v);
+        }
+        memcpy(c->orders, area->segments, size);
+        c->num_orders = area->num;
+    }
+    while (i < area->num && k < c->num_orders) {
+        uint64_t here = hce_verify_area_end(area, i);
+        uint64_t there = k + 1 < c->num_orders ? c->orders[k + 1].start
+                                               : area->len;
+
+        if (area->segments[i].value.order != c->orders[k].value.order) {
+            return hce_verify_fault(
+                c->v,
+                "launch %d: the output of rank %d at byte %" PRIu64 " is "
+                "added up in another order than another rank's",
+                c->launch, rank,
+                hce_max(area->segments[i].start, c->orders[k].start));
+        }
+        i += here <= there;
+        k += there <= here;
+    }
+    return true;
+}
+
+static bool content_check_reduced(hce_verify_content_t *c, int rank)
+{
+    uint64_t at = 0;
+    int index = output_index(c->v, rank, &at);
+    const hce_verify_area_t *area = content_area(c, rank, index);
+
+    return content_check_sum(c, rank, area, at + c->v->len) &&
+           (content_coll(c->v) != HCE_COLL_ALLREDUCE ||
+            content_check_orders(c, rank));
+}
+
 bool hce_verify_content_check(hce_verify_content_t *c, int rank, int launch)
 {
     int slice;
 
-    if (c->v->plans[0]->params.coll != HCE_COLL_ALLGATHER) {
-        return hce_verify_fault(c->v, "no rule for what the output should be");
-    }
     c->launch = launch;
-    for (slice = 0; c->v->len > 0 && slice < c->v->nranks; slice++) {
+    if (c->v->len == 0) {
+        return true;
+    }
+    if (content_coll(c->v) != HCE_COLL_ALLGATHER) {
+        return content_check_reduced(c, rank);
+    }
+    for (slice = 0; slice < c->v->nranks; slice++) {
         if (!content_check_slice(c, rank, slice, launch)) {
             return false;
         }

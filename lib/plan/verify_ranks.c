@@ -294,6 +294,11 @@ bool hce_verify_ranks(hce_verify_t *v)
     uint32_t op;
     int rank;
 
+    if (v->plans[0]->params.coll != HCE_COLL_ALLGATHER) {
+        return hce_verify_fault(v, "reductions of more than %d ranks cannot "
+                                   "be checked",
+                                HCE_VERIFY_MAX_FULL_RANKS);
+    }
     for (op = 0; ok && op < hce_verify_num_ops(v); op++) {
         ok = ranks_check_place(v, op);
     }

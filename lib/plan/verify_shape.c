@@ -45,6 +45,7 @@ static bool shape_params(const shape_t *s)
     }
     if (mine->layout->nranks != s->v->nranks || mine->len != first->len ||
         mine->width != first->width || mine->coll != first->coll ||
+        mine->datatype != first->datatype || mine->op != first->op ||
         mine->root != first->root || mine->contexts != first->contexts ||
         mine->carriers != first->carriers || mine->dirs != first->dirs ||
         mine->in_place != first->in_place ||
@@ -126,9 +127,9 @@ static uint64_t shape_buf_size(const shape_t *s, const hce_plan_ref_t *ref)
 {
     switch (ref->buf) {
     case HCE_BUF_SEND:
-        return s->v->len;
+        return hce_plan_send_len(&s->plan->params);
     case HCE_BUF_RECV:
-        return s->v->len * s->v->nranks;
+        return hce_plan_recv_len(&s->plan->params);
     case HCE_BUF_SCRATCH:
         return s->v->plans[ref->rank]->scratch_len;
     default:
@@ -176,7 +177,8 @@ static bool shape_dst(const shape_t *s, const hce_plan_ref_t *dst)
     } else if (!hce_layout_same_node(layout, dst->rank, s->rank)) {
         return shape_fault(s, "writes to another node");
     }
-    if (s->v->in_place && dst->buf == HCE_BUF_RECV && s->op->len > 0 &&
+    if (s->plan->params.coll == HCE_COLL_ALLGATHER && s->v->in_place &&
+        dst->buf == HCE_BUF_RECV && s->op->len > 0 &&
         dst->offset < (dst->rank + 1) * s->v->len &&
         dst->offset + s->op->len > dst->rank * s->v->len) {
         return hce_verify_fault(
@@ -217,6 +219,24 @@ static bool shape_refs(const shape_t *s)
     return true;
 }
 
+/* Reductions add whole elements. */
+static bool shape_elements(const shape_t *s)
+{
+    const hce_plan_op_t *op = s->op;
+    const hce_plan_ref_t *refs = &s->plan->refs[op->ref];
+    uint64_t size = hce_datatype_size(s->plan->params.datatype);
+    bool whole = size > 0 && op->len % size == 0;
+    int i;
+
+    if (op->kind != HCE_OP_REDUCE) {
+        return true;
+    }
+    for (i = 0; whole && i < op->num_src + op->num_dst; i++) {
+        whole = refs[i].offset % size == 0 && refs[i].stride % size == 0;
+    }
+    return whole ? true : shape_fault(s, "does not add whole elements");
+}
+
 /* What each kind of op looks like. */
 static bool shape_kind(const shape_t *s)
 {
@@ -226,7 +246,7 @@ static bool shape_kind(const shape_t *s)
     } rules[] = {
         [HCE_OP_COPY] = {1, 1, 1, UINT16_MAX, HCE_LANE_COPY},
         [HCE_OP_PUT] = {1, 1, 1, 1, HCE_LANE_PROXY},
-        [HCE_OP_REDUCE] = {1, UINT16_MAX, 1, 1, HCE_LANE_REDUCE},
+        [HCE_OP_REDUCE] = {1, UINT16_MAX, 1, UINT16_MAX, HCE_LANE_REDUCE},
         [HCE_OP_SIGNAL] = {0, 0, 0, 0, -1},
     };
     const hce_plan_op_t *op = s->op;
@@ -306,7 +326,7 @@ static bool shape_counters(const shape_t *s)
 
 static bool shape_op(const shape_t *s)
 {
-    return shape_kind(s) && shape_refs(s) && shape_posts(s);
+    return shape_kind(s) && shape_refs(s) && shape_elements(s) && shape_posts(s);
 }
 
 bool hce_verify_shape(hce_verify_t *v)

@@ -6,6 +6,7 @@
 #include "source.h"
 
 #include "core/paths.h"
+#include "plan/show.h"
 #include "util/math.h"
 
 #include <stdio.h>
@@ -78,10 +79,14 @@ hce_tools_source_builder(const hce_tools_opts_t *opts, const char *path)
     const hce_plan_builder_t *builder = hce_paths_find(opts->coll, path);
     char names[HCE_PATHS_NAMES_SIZE];
 
-    if (builder == NULL) {
+    if (builder == NULL &&
+        hce_paths_names(opts->coll, names)[0] == '\0') {
+        fprintf(stderr, "hce_plan: this build has no path for %s\n",
+                hce_plan_coll_string(opts->coll));
+    } else if (builder == NULL) {
         fprintf(stderr,
                 "hce_plan: this build has no path %s: expected one of %s\n",
-                path, hce_paths_names(opts->coll, names));
+                path, names);
     }
     return builder;
 }
