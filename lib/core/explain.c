@@ -63,8 +63,8 @@ static hce_status_t count(hce_comm_h comm, hce_coll_t coll, uint64_t len,
                           hce_plan_totals_t *totals_p)
 {
     hce_plans_item_t *item;
-    hce_status_t status =
-        hce_plans_get(comm, coll, len, in_place, choice, &item);
+    hce_plans_call_t call = {.coll = coll, .len = len, .in_place = in_place};
+    hce_status_t status = hce_plans_get(comm, &call, choice, &item);
 
     if (status != HCE_OK)
         return status;

@@ -41,7 +41,7 @@ typedef struct strand {
 
 static bool is_blocking(const hce_group_job_t *job)
 {
-    return job->kind != HCE_GROUP_ALLGATHER;
+    return job->kind != HCE_GROUP_COLL;
 }
 
 static hce_status_t run(hce_group_job_t *job)
@@ -56,7 +56,7 @@ static hce_status_t run(hce_group_job_t *job)
     case HCE_GROUP_WINDOW:
         return hce_window_open(job->comm, job->window.buf, job->window.size,
                                job->window.win_p);
-    case HCE_GROUP_ALLGATHER:
+    case HCE_GROUP_COLL:
         return hce_coll_enqueue(job);
     }
     return HCE_ERR_INTERNAL;

@@ -9,13 +9,13 @@
 
 #include <hce/hce.h>
 #include <stdbool.h>
-#include "core/dispatch.h"
+#include "core/args.h"
 
 typedef enum hce_group_kind {
     HCE_GROUP_CREATE,
     HCE_GROUP_SPLIT,
     HCE_GROUP_WINDOW,
-    HCE_GROUP_ALLGATHER
+    HCE_GROUP_COLL
 } hce_group_kind_t;
 
 typedef struct hce_group_job {
@@ -33,15 +33,7 @@ typedef struct hce_group_job {
             size_t size;
             hce_window_h *win_p;
         } window;
-        struct {
-            const void *send;
-            void *recv;
-            size_t count;
-            hce_datatype_t datatype;
-            hce_stream_h stream;
-            hce_call_params_t params;
-            hce_dispatch_choice_t choice;
-        } allgather;
+        hce_args_t coll;
     };
 } hce_group_job_t;
 

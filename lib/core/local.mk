@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhcecore_la_SOURCES += \
+	lib/core/args.c \
+	lib/core/args.h \
 	lib/core/coll.c \
 	lib/core/coll.h \
 	lib/core/comm.c \

@@ -29,6 +29,7 @@ static bool matches(const hce_plans_item_t *item, const hce_plan_params_t *want,
            have->len == want->len && have->width == want->width &&
            have->contexts == want->contexts && have->dirs == want->dirs &&
            have->carriers == want->carriers &&
+           have->datatype == want->datatype && have->op == want->op &&
            have->in_place == want->in_place && have->root == want->root;
 }
 
@@ -157,22 +158,23 @@ err_log:
     return status;
 }
 
-hce_status_t hce_plans_get(hce_comm_h comm, hce_coll_t coll, uint64_t len,
-                           bool in_place,
+hce_status_t hce_plans_get(hce_comm_h comm, const hce_plans_call_t *call,
                            const struct hce_dispatch_choice *choice,
                            hce_plans_item_t **item_p)
 {
     hce_plan_params_t params = {
         .layout = comm->layout,
         .limits = comm->limits,
-        .len = len,
+        .len = call->len,
         .width = choice->width,
-        .coll = coll,
+        .coll = call->coll,
+        .datatype = call->datatype,
+        .op = call->op,
         .rank = comm->rank,
         .contexts = choice->contexts,
         .carriers = choice->carriers,
         .dirs = choice->dirs,
-        .in_place = in_place,
+        .in_place = call->in_place,
     };
     hce_plans_item_t *item = find(&comm->plans, &params, choice->builder);
     hce_status_t status;
