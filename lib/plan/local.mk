@@ -6,6 +6,7 @@ libhcecore_la_SOURCES += \
 	lib/plan/show.h \
 	lib/plan/verify.h \
 	lib/plan/verify_area.h \
+	lib/plan/verify_content.h \
 	lib/plan/verify_priv.h \
 	lib/plan/geometry.c \
 	lib/plan/json.c \
@@ -20,6 +21,7 @@ libhcecore_la_SOURCES += \
 	lib/plan/verify_counters.c \
 	lib/plan/verify_one.c \
 	lib/plan/verify_order.c \
+	lib/plan/verify_output.c \
 	lib/plan/verify_ranks.c \
 	lib/plan/verify_replay.c \
 	lib/plan/verify_sets.c \

@@ -10,25 +10,14 @@
  */
 #include "config.h"
 
-#include "plan/verify_priv.h"
+#include "plan/verify_content.h"
 
 #include "plan/show.h"
-#include "plan/verify_area.h"
 #include "util/math.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct read {
-    uint32_t reader; /* instance */
-    uint32_t next;
-} read_t;
-
-typedef struct piece {
-    uint64_t len;
-    hce_verify_value_t value;
-} piece_t;
 
 /* Part of an access that lies in one area. */
 typedef struct span {
@@ -39,50 +28,18 @@ typedef struct span {
     hce_plan_buf_t buf;
 } span_t;
 
-struct hce_verify_content {
-    hce_verify_t *v;
-    /* By rank: slices of the output, then the others. */
-    hce_verify_area_t *areas;
-    hce_verify_sets_t *sets;
-    read_t *reads; /* [0] is not used */
-    uint32_t num_reads;
-    uint32_t cap_reads;
-    piece_t *pieces;
-    uint32_t num_pieces;
-    uint32_t cap_pieces;
-    uint32_t instance; /* that is being applied */
-    int launch;
-    uint32_t full; /* the set of all ranks; of reductions only */
-    /* The orders of the first output that was complete, for AllReduce. */
-    hce_verify_segment_t *orders;
-    uint32_t num_orders;
-};
-
-enum { AREA_SEND, AREA_SCRATCH, AREA_STAGE, AREA_OTHERS };
-
-static hce_verify_area_t *content_area(hce_verify_content_t *c, int rank,
-                                       int index)
-{
-    return &c->areas[(size_t)rank * (c->v->nranks + AREA_OTHERS) + index];
-}
-
-static hce_coll_t content_coll(const hce_verify_t *v)
-{
-    return v->plans[0]->params.coll;
-}
-
 /* An output is one area, but for AllGather, where it is one for each slice. */
 static uint64_t area_len(const hce_verify_t *v, int rank, int index)
 {
     switch (index - v->nranks) {
-    case AREA_SEND:
+    case HCE_VERIFY_AREA_SEND:
         return hce_plan_send_len(&v->plans[0]->params);
-    case AREA_SCRATCH:
+    case HCE_VERIFY_AREA_SCRATCH:
         return v->plans[rank]->scratch_len;
-    case AREA_STAGE:
+    case HCE_VERIFY_AREA_STAGE:
         return v->plans[rank]->stage_len;
     default:
-        return index == 0 || content_coll(v) == HCE_COLL_ALLGATHER ? v->len
+        return index == 0 || hce_verify_coll(v) == HCE_COLL_ALLGATHER ? v->len
                                                                    : 0;
     }
 }
@@ -90,24 +47,23 @@ static uint64_t area_len(const hce_verify_t *v, int rank, int index)
 /* The area of a rank's input; the output's, or a part of it, in place. */
 static int input_index(const hce_verify_t *v, int rank)
 {
-    if (v->in_place && content_coll(v) == HCE_COLL_ALLGATHER) {
+    if (v->in_place && hce_verify_coll(v) == HCE_COLL_ALLGATHER) {
         return rank;
     }
-    return v->in_place && content_coll(v) == HCE_COLL_ALLREDUCE
+    return v->in_place && hce_verify_coll(v) == HCE_COLL_ALLREDUCE
                ? 0
-               : v->nranks + AREA_SEND;
+               : v->nranks + HCE_VERIFY_AREA_SEND;
 }
 
-/* The area that has byte *at_p of a rank's output, and where. */
-static int output_index(const hce_verify_t *v, int rank, uint64_t *at_p)
+int hce_verify_output_index(const hce_verify_t *v, int rank, uint64_t *at_p)
 {
     int index = 0;
 
-    if (content_coll(v) == HCE_COLL_ALLGATHER) {
+    if (hce_verify_coll(v) == HCE_COLL_ALLGATHER) {
         index = *at_p / v->len;
         *at_p %= v->len;
-    } else if (content_coll(v) == HCE_COLL_REDUCE_SCATTER && v->in_place) {
-        index = v->nranks + AREA_SEND;
+    } else if (hce_verify_coll(v) == HCE_COLL_REDUCE_SCATTER && v->in_place) {
+        index = v->nranks + HCE_VERIFY_AREA_SEND;
         *at_p += rank * v->len;
     }
     return index;
@@ -147,15 +103,16 @@ bool hce_verify_content_create(hce_verify_t *v, hce_verify_content_t **c_p)
     c->v = v;
     c->num_reads = 1;
     c->sets = hce_verify_sets_create(n);
-    c->areas = calloc((size_t)n * (n + AREA_OTHERS), sizeof(*c->areas));
+    c->areas = calloc((size_t)n * (n + HCE_VERIFY_AREA_OTHERS),
+                      sizeof(*c->areas));
     ok = c->sets != NULL && c->areas != NULL;
     for (rank = 0; ok && rank < n; rank++) {
-        for (i = 0; ok && i < n + AREA_OTHERS; i++) {
-            ok = hce_verify_area_init(content_area(c, rank, i),
+        for (i = 0; ok && i < n + HCE_VERIFY_AREA_OTHERS; i++) {
+            ok = hce_verify_area_init(hce_verify_content_area(c, rank, i),
                                       area_len(v, rank, i));
         }
     }
-    if (ok && content_coll(v) != HCE_COLL_ALLGATHER) {
+    if (ok && hce_verify_coll(v) != HCE_COLL_ALLGATHER) {
         ok = content_find_full(c);
     }
     if (!ok) {
@@ -174,7 +131,8 @@ void hce_verify_content_destroy(hce_verify_content_t *c)
         return;
     }
     n = c->v->nranks;
-    for (i = 0; c->areas != NULL && i < n * (n + AREA_OTHERS); i++) {
+    for (i = 0;
+         c->areas != NULL && i < n * (n + HCE_VERIFY_AREA_OTHERS); i++) {
         hce_verify_area_cleanup(&c->areas[i]);
     }
     free(c->areas);
@@ -200,15 +158,15 @@ static span_t content_span(hce_verify_content_t *c, const hce_plan_ref_t *ref,
         index = input_index(c->v, ref->rank);
         break;
     case HCE_BUF_RECV:
-        index = output_index(c->v, ref->rank, &at);
+        index = hce_verify_output_index(c->v, ref->rank, &at);
         break;
     case HCE_BUF_SCRATCH:
-        index = n + AREA_SCRATCH;
+        index = n + HCE_VERIFY_AREA_SCRATCH;
         break;
     default:
-        index = n + AREA_STAGE;
+        index = n + HCE_VERIFY_AREA_STAGE;
     }
-    span.area = content_area(c, ref->rank, index);
+    span.area = hce_verify_content_area(c, ref->rank, index);
     span.start = at;
     span.end = hce_min(span.area->len, at + (len - done));
     return span;
@@ -230,7 +188,7 @@ static bool content_fault(hce_verify_content_t *c, const span_t *span,
     char name[HCE_VERIFY_NAME_SIZE], before[HCE_VERIFY_NAME_SIZE];
     uint32_t num = hce_verify_num_ops(c->v);
     uint64_t at = span->start;
-    ptrdiff_t slice = span->area - content_area(c, span->rank, 0);
+    ptrdiff_t slice = span->area - hce_verify_content_area(c, span->rank, 0);
 
     if (slice < c->v->nranks) {
         at += slice * c->v->len;
@@ -245,7 +203,7 @@ static bool content_fault(hce_verify_content_t *c, const span_t *span,
 static bool content_add_read(hce_verify_content_t *c,
                              hce_verify_segment_t *segment)
 {
-    read_t *reads;
+    hce_verify_read_t *reads;
 
     if (c->num_reads >= c->cap_reads) {
         uint32_t cap = hce_max(2 * c->cap_reads, 1024u);
@@ -257,7 +215,8 @@ static bool content_add_read(hce_verify_content_t *c,
         c->reads = reads;
         c->cap_reads = cap;
     }
-    c->reads[c->num_reads] = (read_t){c->instance, segment->readers};
+    c->reads[c->num_reads] =
+        (hce_verify_read_t){c->instance, segment->readers};
     segment->readers = c->num_reads++;
     return true;
 }
@@ -265,7 +224,7 @@ static bool content_add_read(hce_verify_content_t *c,
 static bool content_add_piece(hce_verify_content_t *c, uint64_t len,
                               hce_verify_value_t value)
 {
-    piece_t *pieces;
+    hce_verify_piece_t *pieces;
 
     if (c->num_pieces == c->cap_pieces) {
         uint32_t cap = hce_max(2 * c->cap_pieces, 64u);
@@ -277,7 +236,7 @@ static bool content_add_piece(hce_verify_content_t *c, uint64_t len,
         c->pieces = pieces;
         c->cap_pieces = cap;
     }
-    c->pieces[c->num_pieces++] = (piece_t){len, value};
+    c->pieces[c->num_pieces++] = (hce_verify_piece_t){len, value};
     return true;
 }
 
@@ -330,7 +289,7 @@ static bool content_check_write(hce_verify_content_t *c, const span_t *span,
                                 const hce_verify_segment_t *s)
 {
     bool once = span->buf == HCE_BUF_RECV &&
-                content_coll(c->v) == HCE_COLL_ALLGATHER;
+                hce_verify_coll(c->v) == HCE_COLL_ALLGATHER;
     uint32_t op = c->instance % hce_verify_num_ops(c->v), i, reader;
 
     if (s->writer == c->instance || !content_is_past(c, span, s->writer)) {
@@ -385,7 +344,7 @@ static void content_fill(hce_verify_content_t *c, const span_t *span,
     uint64_t at = span->start, len;
 
     for (; at < span->end; at += len) {
-        const piece_t *piece = &c->pieces[cursor->piece];
+        const hce_verify_piece_t *piece = &c->pieces[cursor->piece];
 
         *s = (hce_verify_segment_t){
             .start = at, .value = piece->value, .writer = c->instance};
@@ -552,7 +511,7 @@ bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
 bool hce_verify_content_enter(hce_verify_content_t *c, int rank, int launch)
 {
     hce_verify_area_t *area =
-        content_area(c, rank, input_index(c->v, rank));
+        hce_verify_content_area(c, rank, input_index(c->v, rank));
 
     if (c->v->len > 0) {
         area->num = 1;
@@ -562,143 +521,6 @@ bool hce_verify_content_enter(hce_verify_content_t *c, int rank, int launch)
                       .order = order_join(0, (uint64_t)rank)},
             .writer = HCE_VERIFY_NONE,
         };
-    }
-    return true;
-}
-
-static bool content_fault_output(hce_verify_content_t *c, int rank, int slice,
-                                 uint32_t index)
-{
-    const hce_verify_area_t *area = content_area(c, rank, slice);
-    const hce_verify_segment_t *s = &area->segments[index];
-    uint64_t base = slice * c->v->len, start = base + s->start;
-    uint64_t end = base + hce_verify_area_end(area, index);
-
-    if (s->value.set == HCE_VERIFY_NONE) {
-        return hce_verify_fault(c->v,
-                                "bytes %" PRIu64 " to %" PRIu64 " of the "
-                                "output of rank %d were never written",
-                                start, end, rank);
-    }
-    return hce_verify_fault(
-        c->v,
-        "bytes %" PRIu64 " to %" PRIu64 " of the output of rank %d hold byte "
-        "%" PRIu64
-        " and on of %s %u in launch %u, not of rank %d in launch %d",
-        start, end, rank, s->value.offset,
-        s->value.set < (uint32_t)c->v->nranks ? "rank" : "set", s->value.set,
-        s->value.launch, slice, c->launch);
-}
-
-static bool content_check_slice(hce_verify_content_t *c, int rank, int slice,
-                                uint32_t launch)
-{
-    const hce_verify_area_t *area = content_area(c, rank, slice);
-    uint32_t i;
-
-    for (i = 0; i < area->num; i++) {
-        const hce_verify_value_t *value = &area->segments[i].value;
-
-        if (value->set != (uint32_t)slice || value->launch != launch ||
-            value->offset != area->segments[i].start) {
-            return content_fault_output(c, rank, slice, i);
-        }
-    }
-    return true;
-}
-
-/* Bytes from at to end of an area are the sum of all ranks' bytes there. */
-static bool content_check_sum(hce_verify_content_t *c, int rank,
-                              const hce_verify_area_t *area, uint64_t end)
-{
-    uint64_t offset = content_coll(c->v) == HCE_COLL_REDUCE_SCATTER
-                          ? rank * c->v->len
-                          : 0;
-    bool whole = area->len == c->v->len;
-    uint32_t i;
-
-    for (i = 0; i < area->num && area->segments[i].start < end; i++) {
-        const hce_verify_segment_t *s = &area->segments[i];
-        uint64_t at = whole ? s->start + offset : s->start;
-
-        if (!whole && hce_verify_area_end(area, i) <= offset) {
-            continue;
-        }
-        if (s->value.set != c->full || s->value.offset != at ||
-            s->value.launch != (uint32_t)c->launch) {
-            return hce_verify_fault(
-                c->v,
-                "launch %d: the output of rank %d at byte %" PRIu64 " is not "
-                "the sum of all ranks' (set %u, byte %" PRIu64
-                ", launch %u)",
-                c->launch, rank, at - offset, s->value.set, s->value.offset,
-                s->value.launch);
-        }
-    }
-    return true;
-}
-
-/* All outputs of an AllReduce are added up in the same order, that of the
- * first one that was complete: so they are equal to the last bit. */
-static bool content_check_orders(hce_verify_content_t *c, int rank)
-{
-    const hce_verify_area_t *area = content_area(c, rank, 0);
-    uint32_t i = 0, k = 0;
-    size_t size = area->num * sizeof(*c->orders);
-
-    if (c->orders == NULL) {
-        c->orders = malloc(size);
-        if (c->orders == NULL) {
-            return hce_verify_no_memory(c->v);
-        }
-        memcpy(c->orders, area->segments, size);
-        c->num_orders = area->num;
-    }
-    while (i < area->num && k < c->num_orders) {
-        uint64_t here = hce_verify_area_end(area, i);
-        uint64_t there = k + 1 < c->num_orders ? c->orders[k + 1].start
-                                               : area->len;
-
-        if (area->segments[i].value.order != c->orders[k].value.order) {
-            return hce_verify_fault(
-                c->v,
-                "launch %d: the output of rank %d at byte %" PRIu64 " is "
-                "added up in another order than another rank's",
-                c->launch, rank,
-                hce_max(area->segments[i].start, c->orders[k].start));
-        }
-        i += here <= there;
-        k += there <= here;
-    }
-    return true;
-}
-
-static bool content_check_reduced(hce_verify_content_t *c, int rank)
-{
-    uint64_t at = 0;
-    int index = output_index(c->v, rank, &at);
-    const hce_verify_area_t *area = content_area(c, rank, index);
-
-    return content_check_sum(c, rank, area, at + c->v->len) &&
-           (content_coll(c->v) != HCE_COLL_ALLREDUCE ||
-            content_check_orders(c, rank));
-}
-
-bool hce_verify_content_check(hce_verify_content_t *c, int rank, int launch)
-{
-    int slice;
-
-    c->launch = launch;
-    if (c->v->len == 0) {
-        return true;
-    }
-    if (content_coll(c->v) != HCE_COLL_ALLGATHER) {
-        return content_check_reduced(c, rank);
-    }
-    for (slice = 0; slice < c->v->nranks; slice++) {
-        if (!content_check_slice(c, rank, slice, launch)) {
-            return false;
-        }
     }
     return true;
 }

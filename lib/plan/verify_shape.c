@@ -326,7 +326,8 @@ static bool shape_counters(const shape_t *s)
 
 static bool shape_op(const shape_t *s)
 {
-    return shape_kind(s) && shape_refs(s) && shape_elements(s) && shape_posts(s);
+    return shape_kind(s) && shape_refs(s) && shape_elements(s) &&
+           shape_posts(s);
 }
 
 bool hce_verify_shape(hce_verify_t *v)
@@ -337,7 +338,8 @@ bool hce_verify_shape(hce_verify_t *v)
     for (s.rank = 0; s.rank < v->nranks; s.rank++) {
         s.plan = v->plans[s.rank];
         s.op = NULL;
-        if (!shape_params(&s) || !shape_scratch(&s) || !shape_lanes(&s) || !shape_counters(&s)) {
+        if (!shape_params(&s) || !shape_scratch(&s) || !shape_lanes(&s) ||
+            !shape_counters(&s)) {
             return false;
         }
         for (i = 0; i < s.plan->num_ops; i++) {
