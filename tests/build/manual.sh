@@ -19,6 +19,14 @@ options() {
         sort -u
 }
 
+# A program's options and those of its commands that have their own.
+help_of() {
+    "$1" --help </dev/null
+    if [ "$(basename "$1")" = hce_perf ]; then
+        "$1" reduce_kernel --help </dev/null
+    fi
+}
+
 for page in "$srcdir"/man/*.1; do
     program=$(basename "$page" .1)
     binary=$(find "$builddir" -maxdepth 2 -name "$program" -type f | head -n 1)
@@ -26,7 +34,7 @@ for page in "$srcdir"/man/*.1; do
         complain "$page describes a program that is not built"
         continue
     fi
-    "$binary" --help </dev/null | options >"$TMPDIR/help"
+    help_of "$binary" | options >"$TMPDIR/help"
     [ -s "$TMPDIR/help" ] || complain "$program --help has no options"
     sed -e 's/\\-/-/g' -e '/^\.\\"/d' "$page" | grep -E '^\.(B|BI|BR) ' |
         options >"$TMPDIR/page"
