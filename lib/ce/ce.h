@@ -91,7 +91,7 @@ hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
  * ring, see hce_ce_can_read. */
 hce_status_t hce_ce_read(hce_ce_t *ce, const hce_ce_dst_t *src, size_t len,
                          void *into, const void **at_p);
-/* Can all memory of this rank's node peers be read? */
+/* Can windows of exportable memory of this rank's node peers be read? */
 bool hce_ce_can_read(const hce_ce_t *ce);
 
 /* Is an operation that reads and writes footprint bytes on this node, all

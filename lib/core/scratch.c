@@ -92,9 +92,18 @@ static hce_status_t reach_node(hce_comm_h comm)
 
     for (r = 0; r < hce_comm_size(comm) && status == HCE_OK; r++) {
         buf.addr = scratch->notices[r].addr;
-        if (hce_layout_same_node(layout, comm->rank, r))
-            status = hce_ce_reach(comm->ce, layout->lrank[r], &buf,
-                                  &scratch->peers[r].target);
+        if (!hce_layout_same_node(layout, comm->rank, r))
+            continue;
+        status = hce_ce_reach(comm->ce, layout->lrank[r], &buf,
+                              &scratch->peers[r].target);
+        if (status == HCE_OK &&
+            scratch->notices[comm->rank].can_read != 0 &&
+            scratch->peers[r].target.how == HCE_CE_STAGED) {
+            hce_log(ERROR, CORE,
+                    "rank %d has not mapped the scratch memory of rank %d",
+                    comm->rank, r);
+            status = HCE_ERR_SYSTEM;
+        }
     }
     return status;
 }

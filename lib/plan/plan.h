@@ -122,7 +122,7 @@ typedef struct hce_plan_limits {
                          launch may use on a rank */
     uint64_t parcel;  /* most bytes of a put that carries the entry; 0: none
                          can */
-    bool reads;       /* ops may read what their node peers own */
+    bool reads;       /* ops may read SCRATCH of node peers */
 } hce_plan_limits_t;
 
 /* The pure function's arguments. */

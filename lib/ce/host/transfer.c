@@ -239,7 +239,7 @@ bool hce_ce_can_read(const hce_ce_t *ce)
     int l;
 
     for (l = 0; l < ce->num_lranks; l++)
-        if (ce->peers[l].how == HCE_CE_STAGED)
+        if (!ce->peers[l].map_windows && ce->peers[l].how == HCE_CE_STAGED)
             return false;
     return true;
 }
