@@ -44,7 +44,8 @@ if HAVE_CMOCKA
 ce_cuda_tests = \
 	tests/unit/ce_cuda \
 	tests/unit/ce_cuda_capture \
-	tests/unit/ce_cuda_failures
+	tests/unit/ce_cuda_failures \
+	tests/unit/ce_cuda_procs
 check_PROGRAMS += $(ce_cuda_tests)
 TESTS += $(ce_cuda_tests)
 
@@ -68,4 +69,9 @@ tests_unit_ce_cuda_failures_CPPFLAGS = $(ce_cuda_cppflags)
 tests_unit_ce_cuda_failures_LDADD = $(softgpu_ldadd)
 tests_unit_ce_cuda_failures_LDFLAGS = $(softgpu_ldflags)
 tests_unit_ce_cuda_failures_DEPENDENCIES = $(softgpu_deps)
+tests_unit_ce_cuda_procs_SOURCES = tests/unit/ce_cuda_procs.c $(ce_cuda_sources)
+tests_unit_ce_cuda_procs_CPPFLAGS = $(ce_cuda_cppflags)
+tests_unit_ce_cuda_procs_LDADD = $(softgpu_ldadd)
+tests_unit_ce_cuda_procs_LDFLAGS = $(softgpu_ldflags)
+tests_unit_ce_cuda_procs_DEPENDENCIES = $(softgpu_deps)
 endif
