@@ -54,9 +54,10 @@ bool hce_plan_read_int(hce_plan_reader_t *r, const json_t *object,
     int64_t number = json_integer_value(value);
 
     if (!json_is_integer(value) || number < limits[0] || number > limits[1]) {
-        return hce_plan_read_fail(
+        hce_plan_read_fail(
             r, "\"%s\": expected a whole number from %" PRId64 " to %" PRId64,
             key, limits[0], limits[1]);
+        return false; /* so that compilers see what is written */
     }
     *value_p = number;
     return true;

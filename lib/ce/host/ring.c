@@ -104,11 +104,12 @@ static size_t entry_size(const entry_t *entry)
     return entry->kind == ENTRY_DATA ? entry_need(entry->len) : UNIT;
 }
 
+/* src is NULL but for data. */
 static void entry_put(hce_ce_ring_end_t *end, const entry_t *entry,
                       const void *src)
 {
     bytes_in(end, end->here, entry, sizeof(*entry));
-    if (entry->kind == ENTRY_DATA)
+    if (src != NULL)
         bytes_in(end, end->here + UNIT, src, entry->len);
     end->here += entry_size(entry);
     /* Release: the entry, and what it refers to, is written before the
