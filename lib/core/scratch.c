@@ -96,7 +96,7 @@ static hce_status_t reach_node(hce_comm_h comm)
             continue;
         status = hce_ce_reach(comm->ce, layout->lrank[r], &buf,
                               &scratch->peers[r].target);
-        if (status == HCE_OK &&
+        if (status == HCE_OK && scratch->len > 0 &&
             scratch->notices[comm->rank].can_read != 0 &&
             scratch->peers[r].target.how == HCE_CE_STAGED) {
             hce_log(ERROR, CORE,

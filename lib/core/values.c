@@ -7,6 +7,7 @@
 
 #include "core/values.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -159,6 +160,17 @@ static hce_status_t parse_width(void)
     return HCE_OK;
 }
 
+/* Four times as much is kept, which is not to overflow. */
+static hce_status_t check_scratch(void)
+{
+    if (hce_core_values.scratch <= HCE_CORE_MAX_SCRATCH)
+        return HCE_OK;
+    hce_log(ERROR, CORE,
+            "HCE_SCRATCH is %" PRIu64 " bytes, expected at most %llu",
+            hce_core_values.scratch, HCE_CORE_MAX_SCRATCH);
+    return HCE_ERR_CONFIG;
+}
+
 static hce_status_t parse_carriers(void)
 {
     const char *text = hce_core_values.carriers_text;
@@ -244,6 +256,8 @@ static void init_once(void)
         init_result = parse_width();
     if (init_result == HCE_OK)
         init_result = parse_carriers();
+    if (init_result == HCE_OK)
+        init_result = check_scratch();
     if (init_result == HCE_OK)
         init_result = choose_ag_path();
     if (init_result == HCE_OK && hce_core_values.tuning_file != NULL)

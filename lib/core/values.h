@@ -7,6 +7,7 @@
 #define HCE_CORE_VALUES_H
 
 #include "util/config.h"
+#include "util/math.h"
 
 #define HCE_CORE_WIDTH_AUTO 0 /* of hce_core_values.width */
 #define HCE_CORE_WIDTH_RULE 1
@@ -14,6 +15,7 @@
 #define HCE_CORE_CARRIERS_AUTO (-1) /* of hce_core_values.carriers */
 #define HCE_CORE_CARRIERS_RAILS 0   /* all ranks of a node */
 #define HCE_CORE_MAX_CARRIERS   256
+#define HCE_CORE_MAX_SCRATCH    (1024 * HCE_GIB)
 
 typedef struct hce_core_values {
     const char *ag_path;   /* what HCE_AG_PATH or another variable asks for */

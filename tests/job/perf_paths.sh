@@ -55,6 +55,12 @@ bad 1 "HCE_AG_PATH is 'rign', expected auto, direct" env HCE_AG_PATH=rign \
 bad 1 "HCE_CARRIERS is 'many', expected auto, rails or a number" \
     env HCE_CARRIERS=many "$perf" all_gather --threads --ranks 2 -b 8 -e 8
 
+# Scratch memory: none leaves the paths that need none.
+bad 1 'HCE_SCRATCH is 4503599627370496 bytes, expected at most' \
+    env HCE_SCRATCH=4096T "$perf" all_gather --threads --ranks 2 -b 8 -e 8
+chosen '; not eager: the slices are larger' HCE_SCRATCH=0
+HCE_SCRATCH=0 good 1 4 "$perf" all_gather --ranks 4 --nodes 2 -b 1K -e 1K
+
 # What is said repeats the choice: all but the reason is the same.
 for setting in HCE_LOG=tuning HCE_AG_PATH=ring "HCE_RING_DIRS=1 $one=1" \
     'HCE_CARRIERS=1 HCE_AG_PATH=direct HCE_CHUNK_WIDTH=64K'; do
