@@ -135,6 +135,16 @@ static void conclude(hce_perf_job_t *job, const hce_perf_results_t *results)
     hce_perf_table_foot(results, verdict);
 }
 
+/* The exit status; a table that was cut short must not look complete. */
+static int end(bool ok)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "hce_perf: cannot write to standard output\n");
+        return 1;
+    }
+    return ok ? 0 : 1;
+}
+
 static int rank_main(const hce_perf_opts_t *opts,
                      const hce_perf_entry_t *entry)
 {
@@ -166,7 +176,7 @@ static int rank_main(const hce_perf_opts_t *opts,
     free(results.stats);
     free(results.variants);
     free(pairs);
-    return ok ? 0 : 1;
+    return end(ok);
 }
 
 int main(int argc, char **argv)

@@ -31,6 +31,12 @@ awk '!/^#/ && NF == 13 {
 for average in 0 2 3; do
     good 3 4 "${job[@]}" -a $average
 done
+if [ -c /dev/full ]; then
+    "$perf" all_gather --ranks 2 -b 1K -e 1K >/dev/full 2>"$err"
+    [ $? -eq 1 ] || fail "a table that could not be written was a success"
+    grep -q '^hce_perf: cannot write to standard output$' "$err" ||
+        fail "nothing says that the table could not be written"
+fi
 run "$perf" all_gather --ranks 2 -b 1K -e 1K -c 0
 grep -q '^# Verdict: OK, nothing checked' "$out" || fail "-c 0 was a check"
 
