@@ -60,7 +60,7 @@ perf_compare_mpi_LDADD = $(OPENMPI_LIBS)
 endif
 
 # Several hosts on one machine, and the comparison; run from the source tree.
-EXTRA_DIST += docs/PERFORMANCE.md
+EXTRA_DIST += docs/PERFORMANCE.md docs/pictures
 EXTRA_DIST += perf/compare perf/cmplib/__init__.py \
 	perf/cmplib/contender.py perf/cmplib/job.py perf/cmplib/report.py \
 	perf/cmplib/stats.py perf/cmplib/volume.py
