@@ -174,8 +174,8 @@ soft_result_t soft_primary_ctx_retain(hce_cu_ctx_t *ctx_p, hce_cu_device_t dev)
     if (!soft_device_ok(dev))
         return HCE_CU_INVALID_DEVICE;
     pthread_mutex_lock(&soft_lock);
-    contexts[dev].dev = dev;
-    contexts[dev].retained++;
+    if (contexts[dev].retained++ == 0) /* else engines read it */
+        contexts[dev].dev = dev;
     soft_engines_start(dev);
     pthread_mutex_unlock(&soft_lock);
     soft_count_live(&soft_counters.contexts, 1);

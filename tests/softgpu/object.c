@@ -114,7 +114,8 @@ uint64_t soft_start_time(pid_t pid)
     ssize_t len;
     int fd, field;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    /* The first thread's: emulators make up a process's own stat. */
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
