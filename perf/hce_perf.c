@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_CONTEXTS 16 /* of hce_comm_get_peer_stats */
+
 /* What would only fail after a long measurement fails here. */
 static hce_status_t probe_reports(hce_perf_job_t *job)
 {
@@ -66,7 +68,51 @@ static hce_status_t prepare(hce_perf_job_t *job, hce_perf_results_t *results)
     return HCE_OK;
 }
 
-/* What the library counted for each rank, its own exchanges included. */
+/* Bytes put to each rank, through all contexts. */
+static hce_status_t add_peer_stats(hce_comm_h comm, int size, uint64_t *to)
+{
+    hce_status_t status = HCE_OK;
+    hce_peer_stats_t one;
+    int peer, context;
+
+    for (peer = 0; peer < size; peer++) {
+        for (context = 0; context < MAX_CONTEXTS; context++) {
+            status = hce_comm_get_peer_stats(comm, peer, context, &one);
+            if (status != HCE_OK)
+                return status;
+            to[peer] += one.put_bytes;
+        }
+    }
+    return HCE_OK;
+}
+
+static hce_status_t gather_peer_stats(hce_perf_job_t *job,
+                                      hce_perf_results_t *results)
+{
+    size_t size = (size_t)job->attr.size;
+    hce_status_t status = HCE_OK;
+    uint64_t *to;
+    int c;
+
+    to = calloc(size, sizeof(*to));
+    results->put_bytes = calloc(size * size, sizeof(*results->put_bytes));
+    if (to == NULL || results->put_bytes == NULL) {
+        free(to);
+        return hce_perf_job_fail(job, HCE_ERR_NO_MEMORY,
+                                 "bytes between %d ranks", job->attr.size);
+    }
+    for (c = 0; c < job->num_comms && status == HCE_OK; c++)
+        status = add_peer_stats(job->comms[c], job->attr.size, to);
+    if (status != HCE_OK)
+        hce_perf_job_fail(job, status, "hce_comm_get_peer_stats");
+    else
+        status = hce_perf_job_exchange(job, to, size * sizeof(*to),
+                                       results->put_bytes);
+    free(to);
+    return status;
+}
+
+/* What the library counted for each rank. */
 static hce_status_t gather_stats(hce_perf_job_t *job,
                                  hce_perf_results_t *results)
 {
@@ -85,7 +131,8 @@ static hce_status_t gather_stats(hce_perf_job_t *job,
     }
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "hce_comm_get_stats");
-    return hce_perf_job_exchange(job, &sum, sizeof(sum), results->stats);
+    status = hce_perf_job_exchange(job, &sum, sizeof(sum), results->stats);
+    return status == HCE_OK ? gather_peer_stats(job, results) : status;
 }
 
 static hce_status_t measure(hce_perf_job_t *job, hce_perf_pair_t *pairs,
@@ -174,6 +221,7 @@ static int rank_main(const hce_perf_opts_t *opts,
     hce_perf_buffers_free(opts, pairs);
     free(results.rows);
     free(results.stats);
+    free(results.put_bytes);
     free(results.variants);
     free(pairs);
     return end(ok);

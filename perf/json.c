@@ -90,18 +90,37 @@ static json_t *pack_stats(const hce_comm_stats_t *stats)
         "progress_wakes", (json_int_t)stats->progress_wakes);
 }
 
-/* Statistics are null after a failure. */
-static json_t *pack_rank(int rank, const hce_perf_peer_t *peer,
-                         const hce_comm_stats_t *stats)
+/* Bytes by the rank that they were put to. */
+static json_t *pack_put_bytes(const uint64_t *bytes, int size)
 {
+    json_t *to = json_array();
+    int peer;
+
+    for (peer = 0; peer < size; peer++)
+        json_array_append_new(to, json_integer((json_int_t)bytes[peer]));
+    return to;
+}
+
+/* Statistics are null after a failure. */
+static json_t *pack_rank(const hce_perf_job_t *job,
+                         const hce_perf_results_t *results, int rank)
+{
+    const hce_perf_peer_t *peer = &job->peers[rank];
+    bool has_stats = results->stats != NULL && results->put_bytes != NULL;
+    int size = job->attr.size;
+
     return json_pack(
-        "{s:i, s:i, s:s, s:i, s:o}",
+        "{s:i, s:i, s:s, s:i, s:o, s:o}",
         "rank", rank,
         "pid", (int)peer->pid,
         "host", peer->host,
         "node", (int)peer->node,
-        "statistics", stats != NULL ? pack_stats(&stats[rank])
-                                    : json_null());
+        "statistics", has_stats ? pack_stats(&results->stats[rank])
+                                : json_null(),
+        "put_bytes_to", has_stats
+            ? pack_put_bytes(&results->put_bytes[(size_t)rank * (size_t)size],
+                             size)
+            : json_null());
 }
 
 /* Null for what was not measured, and for wrong when nothing was checked. */
@@ -155,8 +174,7 @@ static json_t *pack_ranks(const hce_perf_job_t *job,
     int r;
 
     for (r = 0; r < job->attr.size; r++)
-        json_array_append_new(ranks, pack_rank(r, &job->peers[r],
-                                              results->stats));
+        json_array_append_new(ranks, pack_rank(job, results, r));
     return ranks;
 }
 

@@ -48,6 +48,7 @@ typedef struct hce_perf_results {
     uint64_t wrong;       /* elements, of all ranks */
     uint64_t checked;     /* elements compared, of all ranks */
     hce_comm_stats_t *stats; /* by rank, of all its communicators; or NULL */
+    uint64_t *put_bytes;     /* [rank][peer], likewise */
     uint64_t stats_wrong; /* bursts whose counts were not those planned */
 } hce_perf_results_t;
 
