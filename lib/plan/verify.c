@@ -107,12 +107,12 @@ static void verify_report(const hce_plan_t *plan, const char *placement,
 
     snprintf(report->text, sizeof(report->text),
              "%s: %s, %d ranks on %d nodes, %" PRIu64 " bytes a rank, %s, "
-             "%" PRIu64 " ops",
+             "%" PRIu64 " ops%s",
              plan->path,
              report->full ? "full proof, three launches replayed"
                           : "checked by rank, not replayed",
              params->layout->nranks, params->layout->nnodes, params->len,
-             placement, report->ops);
+             placement, report->ops, hce_verify_reserve(report));
 }
 
 hce_status_t hce_plan_verify(hce_plan_t *const *plans, int nranks,

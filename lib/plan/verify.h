@@ -12,10 +12,11 @@
 #define HCE_VERIFY_MAX_FULL_RANKS 256
 
 typedef struct hce_verify_report {
-    bool full;      /* all ranks replayed, else the checks by rank */
-    uint64_t ops;   /* looked at */
-    char text[512]; /* what was proved, or the first fault: ranks, lane, op,
-                       bytes and counters by name */
+    bool full;        /* all ranks replayed, else the checks by rank */
+    bool is_untraced; /* what comes through scratch memory was only counted */
+    uint64_t ops;     /* looked at */
+    char text[512];   /* what was proved, or the first fault: ranks, lane, op,
+                         bytes and counters by name */
 } hce_verify_report_t;
 
 /* plans[rank] of one launch, the same for all three. builder gives the

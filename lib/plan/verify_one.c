@@ -115,7 +115,6 @@ static bool collect_op(one_t *one, const hce_plan_t *plan, uint32_t index)
     const hce_plan_op_t *op = &plan->ops[index];
     const hce_plan_ref_t *dst = &plan->refs[op->ref + op->num_src];
     int me = one->params->rank, i, j;
-    uint64_t place;
 
     for (i = 0; op->len > 0 && i < op->num_dst; i++) {
         landing_t landing = {.start = dst[i].offset,
@@ -126,13 +125,12 @@ static bool collect_op(one_t *one, const hce_plan_t *plan, uint32_t index)
         if (dst[i].rank != me || dst[i].buf != HCE_BUF_RECV) {
             continue;
         }
-        if (!hce_verify_place(op, &plan->refs[op->ref], one->v.len, &place) ||
-            dst[i].offset != place) {
+        if (!hce_verify_is_placed(&one->v, op, &plan->refs[op->ref],
+                                  &dst[i])) {
             return hce_verify_fault(&one->v,
-                                    "rank %d op %u: writes where its bytes "
-                                    "do not belong, or cannot be checked by "
-                                    "rank",
-                                    plan->params.rank, index);
+                                    "rank %d op %u: writes to byte %" PRIu64
+                                    " what does not belong there",
+                                    plan->params.rank, index, dst[i].offset);
         }
         for (j = 0; j < op->num_post; j++) {
             if (plan->posts[op->post + j].owner == me) {
@@ -305,7 +303,8 @@ static bool check_turned(one_t *one)
     hce_plan_t *next;
     bool ok;
 
-    if (!hce_verify_is_turnable(one->v.layout)) {
+    /* Places in scratch memory need not turn with the nodes. */
+    if (one->v.report->is_untraced || !hce_verify_is_turnable(one->v.layout)) {
         return true;
     }
     next = build(one, hce_verify_turn_rank(&one->v, one->params->rank));
@@ -351,10 +350,11 @@ hce_status_t hce_plan_verify_rank(const hce_plan_builder_t *builder,
         snprintf(report_p->text, sizeof(report_p->text),
                  "%s: rank %d of %d on %d nodes checked with the %d ranks "
                  "that share counters with it, not replayed, %" PRIu64
-                 " bytes a rank, %s, %" PRIu64 " ops",
+                 " bytes a rank, %s, %" PRIu64 " ops%s",
                  builder->path, params->rank, one.v.nranks,
                  params->layout->nnodes, one.num_peers, params->len,
-                 params->in_place ? "in place" : "out of place", one.ops);
+                 params->in_place ? "in place" : "out of place", one.ops,
+                 hce_verify_reserve(report_p));
     }
     hce_plan_destroy(one.plan);
     free(one.landings);

@@ -97,7 +97,10 @@ static inline uint32_t hce_verify_lane_op(const hce_verify_t *v, int rank,
 bool hce_verify_open(hce_verify_t *v, hce_plan_t *const *plans, int nranks);
 void hce_verify_close(hce_verify_t *v);
 
-/* verify_text.c: both return false. The first fault stays. */
+/* verify_text.c. "" or what a report says besides. */
+const char *hce_verify_reserve(const hce_verify_report_t *report);
+
+/* Both return false. The first fault stays. */
 bool hce_verify_fault(hce_verify_t *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 bool hce_verify_no_memory(hce_verify_t *v);
@@ -167,11 +170,12 @@ bool hce_verify_replay(hce_verify_t *v);
 /* verify_ranks.c: what can be checked rank by rank. */
 bool hce_verify_ranks(hce_verify_t *v);
 
-/* Where in an output the bytes belong that an op of AllGather moves: it moves
- * them straight there, or from the same place of another output. False if it
- * does something else, which can only be replayed. */
-bool hce_verify_place(const hce_plan_op_t *op, const hce_plan_ref_t *refs,
-                      uint64_t len, uint64_t *place_p);
+/* Does what an op of AllGather moves to dst belong there? It comes straight
+ * from an input, or from the same place of another output. What comes through
+ * scratch memory only a replay can tell: true, and the report says so. */
+bool hce_verify_is_placed(hce_verify_t *v, const hce_plan_op_t *op,
+                          const hce_plan_ref_t *src,
+                          const hce_plan_ref_t *dst);
 
 /* All nodes have equally many ranks, one after the other. */
 bool hce_verify_is_turnable(const hce_layout_t *layout);

@@ -3,7 +3,7 @@
  *
  * Checks by rank, for more ranks than are replayed: each output is covered
  * exactly, with bytes that belong there or that were where they belong on
- * another rank; what is forwarded has been waited for; and where all nodes
+ * another rank, or that come through scratch memory; what is forwarded has been waited for; and where all nodes
  * are alike every plan is the next node's, turned by one node.
  */
 #include "config.h"
@@ -35,44 +35,45 @@ static int landing_compare(const void *a_p, const void *b_p)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-bool hce_verify_place(const hce_plan_op_t *op, const hce_plan_ref_t *refs,
-                      uint64_t len, uint64_t *place_p)
+static bool is_scratch(const hce_plan_ref_t *ref)
 {
-    int i;
+    return ref->buf == HCE_BUF_SCRATCH || ref->buf == HCE_BUF_STAGE;
+}
 
-    for (i = 0; i < op->num_src + op->num_dst; i++) {
-        if (refs[i].depth > 1 || refs[i].buf > HCE_BUF_RECV) {
-            return false;
-        }
+bool hce_verify_is_placed(hce_verify_t *v, const hce_plan_op_t *op,
+                          const hce_plan_ref_t *src, const hce_plan_ref_t *dst)
+{
+    uint64_t place = src->offset;
+
+    if (is_scratch(dst)) {
+        return true;
     }
-    if (op->kind == HCE_OP_REDUCE || op->num_src == 0) {
+    if (op->kind == HCE_OP_REDUCE) {
         return false;
     }
-    *place_p = refs->buf == HCE_BUF_SEND ? refs->rank * len + refs->offset
-                                         : refs->offset;
-    return true;
+    if (is_scratch(src)) {
+        v->report->is_untraced = true;
+        return true;
+    }
+    if (src->buf == HCE_BUF_SEND) {
+        place += src->rank * v->len;
+    }
+    return dst->buf == HCE_BUF_RECV && dst->offset == place;
 }
 
 static bool ranks_check_place(hce_verify_t *v, uint32_t op_index)
 {
     const hce_plan_op_t *op = hce_verify_op(v, op_index);
     int rank = hce_verify_op_rank(v, op_index), i;
-    const hce_plan_ref_t *ref = &v->plans[rank]->refs[op->ref];
+    const hce_plan_ref_t *src = &v->plans[rank]->refs[op->ref];
+    const hce_plan_ref_t *dst = src + op->num_src;
     char name[HCE_VERIFY_NAME_SIZE];
-    uint64_t place;
 
-    if (op->kind == HCE_OP_SIGNAL) {
-        return true;
-    }
-    if (!hce_verify_place(op, ref, v->len, &place)) {
-        return hce_verify_fault(v, "%s: cannot be checked by rank",
-                                hce_verify_name_op(v, op_index, name));
-    }
-    for (i = 1; i < op->num_src + op->num_dst; i++) {
-        if (ref[i].offset != place) {
+    for (i = 0; i < op->num_dst; i++) {
+        if (!hce_verify_is_placed(v, op, src, &dst[i])) {
             return hce_verify_fault(
-                v, "%s writes to byte %" PRIu64 " what belongs to %" PRIu64,
-                hce_verify_name_op(v, op_index, name), ref[i].offset, place);
+                v, "%s: writes to byte %" PRIu64 " what does not belong there",
+                hce_verify_name_op(v, op_index, name), dst[i].offset);
         }
     }
     return true;
@@ -91,6 +92,9 @@ static void landings_walk(const hce_verify_t *v, size_t *next, landing_t *all)
             &v->plans[rank]->refs[op->ref + op->num_src];
 
         for (i = 0; op->len > 0 && i < op->num_dst; i++) {
+            if (is_scratch(&dst[i])) {
+                continue;
+            }
             if (all != NULL) {
                 all[next[dst[i].rank]] =
                     (landing_t){dst[i].offset, dst[i].offset + op->len, index};
@@ -309,6 +313,8 @@ bool hce_verify_ranks(hce_verify_t *v)
     for (op = 0; ok && op < hce_verify_num_ops(v); op++) {
         ok = ranks_check_read(v, op, &l);
     }
+    /* Places in scratch memory need not turn with the nodes. */
+    turnable = turnable && !v->report->is_untraced;
     for (rank = 0; ok && turnable && rank < v->nranks; rank++) {
         ok = hce_verify_is_turned(v, v->plans[rank],
                                   v->plans[hce_verify_turn_rank(v, rank)]);

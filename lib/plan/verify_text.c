@@ -13,6 +13,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *hce_verify_reserve(const hce_verify_report_t *report)
+{
+    return report->is_untraced ? "; what comes through scratch memory is "
+                                 "counted, not traced"
+                               : "";
+}
+
 bool hce_verify_fault(hce_verify_t *v, const char *format, ...)
 {
     va_list args;

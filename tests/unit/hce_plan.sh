@@ -123,6 +123,11 @@ has "$out" '^partly: direct: checked by rank, not replayed, 260 ranks'
 run 2 verify --ranks 8192 --nodes 1024 --bytes 8K --per-rank --path flat \
     --rank 4099
 has "$out" '^partly: flat: rank 4099 of 8192 .* 2 ranks that share counters'
+run 2 verify --ranks 260 --nodes 26 --bytes 64 --per-rank --path eager
+has "$out" '^partly: eager: checked by rank, .* is counted, not traced$'
+run 2 verify --ranks 8192 --nodes 1024 --bytes 64 --per-rank --path eager \
+    --rank 8
+has "$out" '^partly: eager: rank 8 of 8192 .* is counted, not traced$'
 
 # ---- draw ----
 

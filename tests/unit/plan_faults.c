@@ -397,7 +397,7 @@ static void faults_by_rank(void **state)
     world_build(&w, &hce_direct_allgather);
     op = nth_op(&w, 256, HCE_OP_COPY, 2 + 128);
     w.plans[256]->refs[op->ref].offset -= 100;
-    world_assert_fault(&w, NULL, "what belongs to");
+    world_assert_fault(&w, NULL, "what does not belong there");
     w.plans[256]->refs[op->ref + 1].offset -= 100;
     world_assert_fault(&w, NULL, "is written for the second time");
     world_build(&w, &hce_direct_allgather);

@@ -99,7 +99,7 @@ static void faults_found(void **state)
         {nothing, ME, NULL},
         {shorten_put, OTHER, "of the output of rank 2 is never written"},
         {lengthen_put, OTHER, "of the output of rank 2 is written twice"},
-        {misplace_put, OTHER, "writes where its bytes do not belong"},
+        {misplace_put, OTHER, "what does not belong there"},
         {raise_less, OTHER, "for its writer"},
         {count_on_less, ME, "for its owner"},
         {forget_wait, ME, "does not itself wait"},
@@ -153,11 +153,47 @@ static void right_on_all_paths(void **state)
     world_cleanup(&w);
 }
 
+/* Leaves out the last byte of what a leader copies to its node. */
+static hce_status_t build_short(const hce_plan_params_t *params,
+                                hce_plan_t **plan_p)
+{
+    hce_status_t status = hce_eager_allgather.build(params, plan_p);
+    hce_plan_op_t *op;
+
+    if (status == HCE_OK && params->rank == 0) {
+        op = &(*plan_p)->ops[(*plan_p)->num_ops - 1];
+        op->len--;
+    }
+    return status;
+}
+
+/* Most bytes come by way of other ranks' scratch memory. */
+static void scratch_is_counted(void **state)
+{
+    hce_plan_builder_t builder = hce_eager_allgather;
+    hce_verify_report_t report;
+    world_t w;
+
+    world_init(&w, "24", 48, 40);
+    for (w.params.rank = 0; w.params.rank < 2; w.params.rank++) {
+        builder.build = hce_eager_allgather.build;
+        assert_int_equal(hce_plan_verify_rank(&builder, &w.params, &report),
+                         HCE_OK);
+        assert_non_null(strstr(report.text, "is counted, not traced"));
+        builder.build = build_short;
+        assert_int_equal(hce_plan_verify_rank(&builder, &w.params, &report),
+                         HCE_ERR_INTERNAL);
+        assert_non_null(strstr(report.text, "is never written"));
+    }
+    world_cleanup(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_found),
         cmocka_unit_test(right_on_all_paths),
+        cmocka_unit_test(scratch_is_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
