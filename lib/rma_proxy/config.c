@@ -50,7 +50,7 @@ static const hce_config_field_t fields[] = {
     {.name = "HCE_LINK_RATE",
      .dfl = "0",
      .text = "Rate of the link that the ranks of a node share, in Mbit/s, "
-             "from which the ucx transport sizes the send buffers of TCP "
+             "from which the ucx transport sizes the socket buffers of TCP "
              "connections; 0 is what the devices say, if they know.",
      .type = HCE_CONFIG_INT,
      .value = &hce_proxy_settings.link_mbit,

@@ -30,14 +30,13 @@ typedef struct ucx_default {
  * one machine it would also hide the network. On tcp a put travels in pieces
  * of TX_SEG_SIZE, 8k if left alone; these hold 64k and the headers. Socket
  * buffers left to the kernel grow beyond the queues of the switches: see
- * tune.c for those that send. */
+ * tune.c. */
 static const ucx_default_t defaults[] = {
     {"UCX_TLS", "TLS", "^shm"},
     {"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "inf"},
     {"UCX_RESOLVE_REMOTE_EP_ID", "RESOLVE_REMOTE_EP_ID", "n"},
     {"UCX_TCP_TX_SEG_SIZE", "TCP_TX_SEG_SIZE", "65kb"},
     {"UCX_TCP_RX_SEG_SIZE", "TCP_RX_SEG_SIZE", "65kb"},
-    {"UCX_TCP_RCVBUF", "TCP_RCVBUF", "512kb"},
 };
 
 /* UCX warns of options of a transport that is not there. */
@@ -74,10 +73,11 @@ static void config_set(ucp_config_t *config, const ucx_default_t *one)
                 one->value, ucs_status_string(status));
 }
 
-static ucs_status_t config_create(size_t sndbuf, ucp_config_t **config_p)
+static ucs_status_t config_create(size_t sockbuf, ucp_config_t **config_p)
 {
     char text[24];
-    const ucx_default_t tuned = {"UCX_TCP_SNDBUF", "TCP_SNDBUF", text};
+    const ucx_default_t send = {"UCX_TCP_SNDBUF", "TCP_SNDBUF", text};
+    const ucx_default_t receive = {"UCX_TCP_RCVBUF", "TCP_RCVBUF", text};
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
@@ -85,13 +85,14 @@ static ucs_status_t config_create(size_t sndbuf, ucp_config_t **config_p)
         return status;
     for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
         config_set(config, &defaults[i]);
-    snprintf(text, sizeof(text), "%zu", sndbuf);
-    config_set(config, &tuned);
+    snprintf(text, sizeof(text), "%zu", sockbuf);
+    config_set(config, &send);
+    config_set(config, &receive);
     *config_p = config;
     return UCS_OK;
 }
 
-ucs_status_t hce_ucx_context_create(bool rma, size_t sndbuf,
+ucs_status_t hce_ucx_context_create(bool rma, size_t sockbuf,
                                     ucp_context_h *context_p)
 {
     ucp_params_t params = {
@@ -101,7 +102,7 @@ ucs_status_t hce_ucx_context_create(bool rma, size_t sndbuf,
         .mt_workers_shared = 1, /* registrations come from other threads */
     };
     ucp_config_t *config;
-    ucs_status_t status = config_create(sndbuf, &config);
+    ucs_status_t status = config_create(sockbuf, &config);
 
     if (status != UCS_OK)
         return status;
@@ -162,7 +163,7 @@ static void facts_init(void)
                  "UCX is built without thread support");
         return;
     }
-    status = hce_ucx_context_create(true, hce_ucx_sndbuf(1, 0), &context);
+    status = hce_ucx_context_create(true, hce_ucx_sockbuf(1, 0), &context);
     if (status != UCS_OK) {
         snprintf(facts.why, sizeof(facts.why), "ucp_init: %s",
                  ucs_status_string(status));

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * UCX transport: how large the send buffers of TCP connections may be. What
+ * UCX transport: how large the socket buffers of TCP connections may be. What
  * all of them hold lands in the queue of one port: beyond what that keeps,
  * segments are lost, and the flows share the link unevenly. A port that is
  * shaped to 500 Mbit/s and queues 20 ms, three nodes sending to it over two
  * flows each, carried 88 % of its rate with 256 KiB each, 94 % with 64 KiB.
+ *
+ * Receivers get as much as senders. With 512 KiB behind 64 KiB, connections
+ * stood still for 50 ms now and then, without a loss: calls of 128 KiB a rank
+ * reached 66 to 99 % of that port's rate, with 64 KiB on both sides over 99.
  */
 #include "config.h"
 
@@ -25,19 +29,19 @@
  * slow one, which costs a fast one little while round trips are short. */
 #define QUEUE_BYTES_A_MBIT 800
 #define QUEUE_UNKNOWN      (384 * HCE_KIB)
-#define SNDBUF_MIN         (32 * HCE_KIB)
-#define SNDBUF_MAX_UNKNOWN (256 * HCE_KIB)
-#define SNDBUF_MAX         (1 * HCE_MIB)
+#define SOCKBUF_MIN         (32 * HCE_KIB)
+#define SOCKBUF_MAX_UNKNOWN (256 * HCE_KIB)
+#define SOCKBUF_MAX         (1 * HCE_MIB)
 
 #define TCP_DEVICE "tcp/"
 
-size_t hce_ucx_sndbuf(int flows, uint64_t mbit)
+size_t hce_ucx_sockbuf(int flows, uint64_t mbit)
 {
     uint64_t queue = mbit == 0 ? QUEUE_UNKNOWN : mbit * QUEUE_BYTES_A_MBIT;
-    uint64_t most = mbit == 0 ? SNDBUF_MAX_UNKNOWN : SNDBUF_MAX;
+    uint64_t most = mbit == 0 ? SOCKBUF_MAX_UNKNOWN : SOCKBUF_MAX;
     uint64_t size = queue / (uint64_t)hce_max(flows, 1);
 
-    return (size_t)hce_max(hce_min(size, most), SNDBUF_MIN);
+    return (size_t)hce_max(hce_min(size, most), SOCKBUF_MIN);
 }
 
 /* Mbit/s, 0: unknown. Virtual devices name a speed that means nothing; those

@@ -141,11 +141,11 @@ static bool choose_am(void)
     }
 }
 
-static size_t choose_sndbuf(const ucx_t *ucx)
+static size_t choose_sockbuf(const ucx_t *ucx)
 {
     uint64_t mbit = hce_ucx_link_mbit(hce_ucx_facts()->devices);
     size_t size =
-        hce_ucx_sndbuf(ucx->params.flows * ucx->params.contexts, mbit);
+        hce_ucx_sockbuf(ucx->params.flows * ucx->params.contexts, mbit);
 
     hce_log(DEBUG, PROXY,
             "ucx: send buffers of %zu bytes for %d flows x %d contexts, link "
@@ -175,7 +175,7 @@ static hce_status_t ucx_open(const hce_transport_params_t *params,
     ucx->refused = calloc((size_t)params->size, sizeof(*ucx->refused));
     if (ucx->peers == NULL || ucx->refused == NULL)
         goto err;
-    result = hce_ucx_context_create(!ucx->am_puts, choose_sndbuf(ucx),
+    result = hce_ucx_context_create(!ucx->am_puts, choose_sockbuf(ucx),
                                     &ucx->context);
     if (result != UCS_OK) {
         hce_log(ERROR, PROXY, "ucx: context: %s", ucs_status_string(result));

@@ -153,8 +153,8 @@ static inline ucx_t *ucx_of(hce_transport_t *transport)
 
 /* context.c */
 /* With our defaults, wherever the user has set nothing. rma: for UCX's puts,
- * too; sndbuf: bytes a TCP connection. */
-ucs_status_t hce_ucx_context_create(bool rma, size_t sndbuf,
+ * too; sockbuf: bytes a TCP connection. */
+ucs_status_t hce_ucx_context_create(bool rma, size_t sockbuf,
                                     ucp_context_h *context_p);
 
 typedef struct ucx_facts {
@@ -172,7 +172,7 @@ const ucx_facts_t *hce_ucx_facts(void);
  * HCE_LINK_RATE; 0: unknown. */
 uint64_t hce_ucx_link_mbit(const char *devices);
 /* Bytes that a connection may send ahead, one of so many on the link. */
-size_t hce_ucx_sndbuf(int flows, uint64_t mbit);
+size_t hce_ucx_sockbuf(int flows, uint64_t mbit);
 
 /* ep.c */
 hce_status_t hce_ucx_connect(hce_transport_t *transport, int peer,
