@@ -86,11 +86,12 @@ hce_status_t hce_perf_job_refuse(hce_perf_job_t *job, hce_status_t status,
 hce_status_t hce_perf_job_exchange(hce_perf_job_t *job, const void *mine,
                                    size_t len, void *all)
 {
+    hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_BLOCKING,
+                                .blocking = true};
     hce_status_t status;
 
-    status = hce_allgather(mine, all, len, HCE_UINT8, job->ctl, NULL, NULL);
-    if (status == HCE_OK)
-        status = hce_stream_synchronize(job->ctl, NULL);
+    status =
+        hce_allgather(mine, all, len, HCE_UINT8, job->ctl, NULL, &params);
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "exchange between ranks");
     return HCE_OK;

@@ -62,16 +62,22 @@ hce_status_t hce_perf_timed_choose(hce_perf_burst_t *burst,
 hce_status_t hce_perf_timed_single(hce_perf_burst_t *burst, int num,
                                    hce_perf_tally_t *tally, double *sec_p)
 {
+    hce_perf_burst_t one = *burst;
     int n = hce_min(num, MAX_SINGLES), i;
     double *sec = calloc((size_t)n, sizeof(*sec));
     hce_status_t status = HCE_OK;
 
     if (sec == NULL)
         return hce_perf_job_fail(burst->job, HCE_ERR_NO_MEMORY, "%d times", n);
+    /* Several communicators are to be at work at once. */
+    if (burst->job->num_comms == 1) {
+        one.call.field_mask |= HCE_CALL_PARAM_BLOCKING;
+        one.call.blocking = 1;
+    }
     for (i = 0; i < n && status == HCE_OK; i++) {
         status = hce_perf_job_barrier(burst->job);
         if (status == HCE_OK)
-            status = hce_perf_burst_run(burst, 1, &sec[i], tally);
+            status = hce_perf_burst_run(&one, 1, &sec[i], tally);
     }
     if (status == HCE_OK)
         status = reduce_max(burst->job, sec, n);
