@@ -24,8 +24,8 @@ typedef struct hce_perf_timed {
 hce_status_t hce_perf_timed_choose(hce_perf_burst_t *burst,
                                    hce_perf_tally_t *tally, int *num_p);
 
-/* Single, blocking calls on the data of slot 0: a barrier before each, the time
- * that the slowest rank takes. *sec_p is their median. */
+/* Single, blocking calls on the data of slot 0: a barrier before each, the
+ * time that the slowest rank takes. *sec_p is their median. */
 hce_status_t hce_perf_timed_single(hce_perf_burst_t *burst, int num,
                                    hce_perf_tally_t *tally, double *sec_p);
 

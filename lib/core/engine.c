@@ -36,6 +36,15 @@
 #define GRACE_MIN_NS (1 * HCE_NS_PER_MS)
 #define GRACE_MAX_NS (100 * HCE_NS_PER_MS)
 #define SLEEP_MAX_NS (500 * HCE_NS_PER_MS)
+
+/* Callers who keep waiting so soon after the last of their calls make the
+ * progress themselves: then a kick leaves the progress thread parked, which
+ * saves two thread switches. It looks after it in case the caller does not
+ * come this time. */
+#define SOON_NS    (HCE_NS_PER_MS / 20)
+#define SOON_CALLS 8
+#define DEFER_NS   (1 * HCE_NS_PER_MS)
+
 #define MAX_EVENTS 8
 
 typedef struct waiter {
@@ -56,6 +65,9 @@ static struct {
     bool owned;
     bool stop;
     bool kicked;
+    atomic_bool deferred; /* a kick that nobody has been woken for */
+    unsigned soon;        /* waits in a row that came soon after a kick */
+    uint64_t kicked_ns;   /* the last kick, 0 after a wait */
     waiter_t *waiters;
     uint64_t quiet_ns;    /* owner: since when nothing has moved */
     uint64_t released_ns; /* when a caller last gave the ownership back */
@@ -275,8 +287,10 @@ static bool own(bool (*done)(void *arg), void *arg)
         waiter_remove(&waiter);
         pthread_cond_destroy(&waiter.wake);
     }
-    if (is_free)
+    if (is_free) {
         engine.owned = true;
+        engine.kicked = false;
+    }
     return is_free;
 }
 
@@ -317,12 +331,26 @@ static bool lend(bool (*done)(void *arg), void *arg)
     return is_owner;
 }
 
+/* Caller holds engine.lock. A caller has come to wait. */
+static void note_wait(void)
+{
+    if (engine.kicked_ns == 0)
+        return;
+    if (hce_clock_ns() - engine.kicked_ns > SOON_NS)
+        engine.soon = 0;
+    else if (engine.soon < SOON_CALLS && ++engine.soon == SOON_CALLS)
+        pthread_cond_signal(&engine.park); /* it is to look sooner */
+    engine.kicked_ns = 0;
+    engine.deferred = false;
+}
+
 void hce_engine_wait(bool (*done)(void *arg), void *arg)
 {
     unsigned quiet = 0;
     bool is_owner;
 
     pthread_mutex_lock(&engine.lock);
+    note_wait();
     is_owner = own(done, arg);
     pthread_mutex_unlock(&engine.lock);
     while (is_owner && !done(arg)) {
@@ -345,10 +373,34 @@ void hce_engine_wait(bool (*done)(void *arg), void *arg)
 void hce_engine_kick(void)
 {
     pthread_mutex_lock(&engine.lock);
+    engine.kicked_ns = hce_clock_ns();
     if (engine.owned) {
         wake_owner();
+    } else if (engine.soon >= SOON_CALLS) {
+        engine.deferred = true;
     } else {
         engine.kicked = true;
+        pthread_cond_signal(&engine.park);
+    }
+    pthread_mutex_unlock(&engine.lock);
+}
+
+/* Caller holds engine.lock. The caller that a kick was left to does not come
+ * to wait; the thread takes over. */
+static void end_deferral(void)
+{
+    engine.soon = 0;
+    engine.deferred = false;
+    engine.kicked = true;
+}
+
+void hce_engine_rouse(void)
+{
+    if (!atomic_load_explicit(&engine.deferred, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&engine.lock);
+    if (engine.deferred) {
+        end_deferral();
         pthread_cond_signal(&engine.park);
     }
     pthread_mutex_unlock(&engine.lock);
@@ -377,16 +429,19 @@ static void thread_progress(void)
 /* Caller holds engine.lock. Waits while callers do the work. */
 static void thread_park(void)
 {
-    uint64_t grace = GRACE_MIN_NS, seen, until;
+    uint64_t grace = GRACE_MIN_NS, seen, now, until;
     struct timespec ts;
 
     while (!engine.stop) {
         seen = engine.released_ns;
+        now = hce_clock_ns();
+        if (engine.deferred && now >= engine.kicked_ns + DEFER_NS)
+            end_deferral();
         if (engine.kicked && !engine.owned)
             break;
-        if (!engine.owned && hce_clock_ns() >= seen + grace)
+        if (!engine.owned && now >= seen + grace)
             break;
-        until = hce_clock_ns() + grace;
+        until = now + (engine.soon >= SOON_CALLS ? DEFER_NS : grace);
         ts.tv_sec = (time_t)(until / HCE_NS_PER_SEC);
         ts.tv_nsec = (long)(until % HCE_NS_PER_SEC);
         pthread_cond_timedwait(&engine.park, &engine.lock, &ts);

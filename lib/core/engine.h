@@ -62,6 +62,9 @@ void hce_engine_release(void);
 /* There is new work that nobody waits for. */
 void hce_engine_kick(void);
 
+/* Somebody looks for the end of such work without waiting for it. */
+void hce_engine_rouse(void);
+
 /* Progress everything until done(arg). done is called by the owner and must
  * be cheap; it may also be called by other owners on behalf of this one. */
 void hce_engine_wait(bool (*done)(void *arg), void *arg);

@@ -87,16 +87,18 @@ static hce_status_t stream_result(hce_comm_h comm, bool done)
 hce_status_t hce_stream_query(hce_comm_h comm, hce_stream_h stream)
 {
     hce_status_t status = hce_comm_check(comm, "hce_stream_query");
+    bool passed;
 
     if (status != HCE_OK)
         return status;
     if (stream == NULL)
         stream = &comm->stream;
-    return stream_result(
-        comm, atomic_load_explicit(&stream->completed,
-                                   memory_order_acquire) ==
-                  atomic_load_explicit(&stream->enqueued,
-                                       memory_order_relaxed));
+    passed =
+        atomic_load_explicit(&stream->completed, memory_order_acquire) ==
+        atomic_load_explicit(&stream->enqueued, memory_order_relaxed);
+    if (!passed)
+        hce_engine_rouse();
+    return stream_result(comm, passed);
 }
 
 hce_status_t hce_stream_synchronize(hce_comm_h comm, hce_stream_h stream)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -493,47 +492,6 @@ static int rank_other_path(job_t *job)
     return rank_differs(job, "HCE_AG_PATH", is_flat ? "direct" : "flat");
 }
 
-/* Times that this thread went to sleep while rank 1 was late. */
-static long sleeps_while_late(job_t *job, const char *spin)
-{
-    unsigned char send[8] = {0}, recv[8 * SIZE];
-    hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_BLOCKING,
-                                .blocking = 1};
-    struct rusage before, after;
-    hce_comm_h comm;
-
-    setenv("HCE_SPIN", spin, 1);
-    JOB_CHECK(job_comm(job, &comm) == HCE_OK);
-    JOB_CHECK(hce_allgather(send, recv, 8, HCE_INT8, comm, NULL, &params) ==
-              HCE_OK);
-    if (job->rank == 1)
-        usleep(100000);
-    JOB_CHECK(getrusage(RUSAGE_THREAD, &before) == 0);
-    JOB_CHECK(hce_allgather(send, recv, 8, HCE_INT8, comm, NULL, &params) ==
-              HCE_OK);
-    JOB_CHECK(getrusage(RUSAGE_THREAD, &after) == 0);
-    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
-    return after.ru_nvcsw - before.ru_nvcsw;
-}
-
-static int rank_sleeps(job_t *job)
-{
-    JOB_CHECK(sleeps_while_late(job, "0") > 0 || job->rank == 1);
-    return 0;
-}
-
-static int rank_spins(job_t *job)
-{
-    long sleeps = sleeps_while_late(job, "60s");
-
-    if (job->rank == 1)
-        return 0;
-    if (sleeps != 0)
-        fprintf(stderr, "slept %ld times\n", sleeps);
-    JOB_CHECK(sleeps == 0);
-    return 0;
-}
-
 static int rank_other_dirs(job_t *job)
 {
     return rank_differs(job, "HCE_RING_DIRS", "1");
@@ -569,8 +527,6 @@ static const struct {
     {"statistics", rank_stats, SIZE, 2},
     {"choice", rank_choice, SIZE, SIZE},
     {"windows", rank_windows, SIZE, 2},
-    {"sleeps", rank_sleeps, 2, 1},
-    {"spins", rank_spins, 2, 1},
     {"split", rank_split, SIZE, 2},
     {"first call", rank_first_call, 1, 1},
     {"group", rank_group, 1, 1},

@@ -9,5 +9,11 @@ TESTS += tests/job/calls
 tests_job_calls_SOURCES = tests/job/calls.c tests/job/job.c tests/job/job.h
 tests_job_calls_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/job
 tests_job_calls_LDADD = libhcecore.la
+check_PROGRAMS += tests/job/progress
+TESTS += tests/job/progress
+tests_job_progress_SOURCES = tests/job/progress.c tests/job/job.c \
+	tests/job/job.h
+tests_job_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/job
+tests_job_progress_LDADD = libhcecore.la
 LONG_TESTS += tests/job/paths.sh
 EXTRA_DIST += tests/job/paths.sh
