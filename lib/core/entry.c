@@ -35,27 +35,26 @@ void hce_entry_describe(const hce_entry_call_t *call, char *buf, size_t size)
 
 static hce_entry_t *board_slot(hce_comm_h comm, int lrank, uint64_t number)
 {
-    return (hce_entry_t *)hce_ce_board(comm->ce, lrank) + number % 2;
+    char *board = hce_ce_board(comm->ce, lrank);
+
+    return (hce_entry_t *)(board + number % 2 * HCE_ENTRY_STRIDE);
 }
 
 void hce_entry_publish(hce_comm_h comm, const hce_entry_t *entry)
 {
     int lrank = comm->layout->lrank[comm->rank];
 
-    *board_slot(comm, lrank, entry->call.number) = *entry;
+    memcpy(board_slot(comm, lrank, entry->call.number), entry,
+           offsetof(hce_entry_t, key) + entry->key_len);
 }
 
-void hce_entry_read(hce_comm_h comm, int peer, uint64_t number,
-                    hce_entry_t *entry_p)
+const hce_entry_t *hce_entry_of(hce_comm_h comm, int peer, uint64_t number)
 {
     const hce_layout_t *layout = comm->layout;
 
     if (hce_layout_same_node(layout, comm->rank, peer))
-        *entry_p = *board_slot(comm, layout->lrank[peer], number);
-    else
-        memcpy(entry_p,
-               hce_proxy_mail(comm->proxy, peer, (int)(number % 2)),
-               sizeof(*entry_p));
+        return board_slot(comm, layout->lrank[peer], number);
+    return hce_proxy_mail(comm->proxy, peer, (int)(number % 2));
 }
 
 hce_status_t hce_entry_check(hce_comm_h comm, const hce_entry_t *mine,

@@ -34,6 +34,7 @@ typedef struct hce_entry_call {
     char path[12];
 } hce_entry_call_t;
 
+/* What every peer reads of it is one cache line. */
 typedef struct hce_entry {
     uint32_t version; /* HCE_ENTRY_VERSION */
     uint32_t key_len; /* bytes used of key */
@@ -48,12 +49,13 @@ typedef struct hce_entry {
 
 static_assert(sizeof(hce_entry_call_t) == 56, "wire format");
 static_assert(sizeof(hce_entry_t) == 272, "wire format");
+#define HCE_ENTRY_STRIDE 320 /* on the board; whole cache lines */
 /* The board's last words are those of hce_quiet_set and of
  * hce_scratch_complete. */
 #define HCE_ENTRY_QUIET_WORD (HCE_CE_BOARD_SIZE / sizeof(uint64_t) - 2)
-static_assert(2 * sizeof(hce_entry_t) <=
-                  HCE_ENTRY_QUIET_WORD * sizeof(uint64_t),
+static_assert(2 * HCE_ENTRY_STRIDE <= HCE_ENTRY_QUIET_WORD * sizeof(uint64_t),
               "board");
+static_assert(HCE_ENTRY_STRIDE >= sizeof(hce_entry_t), "board");
 static_assert(sizeof(hce_entry_t) <= HCE_TRANSPORT_MAX_MESSAGE, "mail");
 
 /* "allgather call 17 (4096 bytes of float a rank, direct, ...)" */
@@ -62,9 +64,9 @@ void hce_entry_describe(const hce_entry_call_t *call, char *buf, size_t size);
 /* Owner: shows entry to node peers; before the posts that announce it. */
 void hce_entry_publish(hce_comm_h comm, const hce_entry_t *entry);
 
-/* Owner: peer's entry for call number, after its READY was seen. */
-void hce_entry_read(hce_comm_h comm, int peer, uint64_t number,
-                    hce_entry_t *entry_p);
+/* Owner: peer's entry for call number, after its READY was seen and until
+ * mine is complete. */
+const hce_entry_t *hce_entry_of(hce_comm_h comm, int peer, uint64_t number);
 
 /* Is peer's entry well-formed, and for the same call as mine? Raises the
  * error that prints both, where not. */

@@ -116,13 +116,13 @@ static hce_status_t reach(hce_comm_h comm, int rank, const hce_entry_t *entry)
 static void meet(hce_comm_h comm, int rank)
 {
     const hce_entry_t *mine = &comm->run.launch->entry;
-    hce_entry_t theirs;
+    const hce_entry_t *theirs =
+        hce_entry_of(comm, rank, mine->call.number);
     hce_status_t status;
 
-    hce_entry_read(comm, rank, mine->call.number, &theirs);
-    if (hce_entry_check(comm, mine, rank, &theirs) != HCE_OK)
+    if (hce_entry_check(comm, mine, rank, theirs) != HCE_OK)
         return;
-    status = reach(comm, rank, &theirs);
+    status = reach(comm, rank, theirs);
     if (status != HCE_OK) {
         hce_fault_raise(comm, status, rank,
                         "rank %d cannot reach the buffer of rank %d (%s)",

@@ -78,7 +78,7 @@ static void look_for_strangers(hce_comm_h comm)
         if (!hce_counter_geq(hce_counter_read(&run->counters[index]),
                              run->in_base[index] + 1))
             continue;
-        hce_entry_read(comm, r, mine->call.number, &theirs);
+        theirs = *hce_entry_of(comm, r, mine->call.number);
         if (theirs.call.number != mine->call.number)
             continue; /* it is ahead: a later call of another plan */
         if (hce_entry_check(comm, mine, r, &theirs) != HCE_OK)
