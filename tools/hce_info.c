@@ -138,7 +138,14 @@ static void transports_print(void)
             ops->describe(text, sizeof(text));
         }
         row_print(ops->name, text);
+        for (int k = 0; ops->describe_device != NULL &&
+                        ops->describe_device(k, text, sizeof(text));
+             k++)
+            row_print("", text);
     }
+#ifndef HCE_HAVE_VERBS
+    row_print("verbs", "missing: not in this build");
+#endif
 #ifndef HCE_HAVE_UCX
     row_print("ucx", "missing: not in this build");
 #endif

@@ -100,6 +100,7 @@ static hce_status_t open_proxy(hce_comm_h comm, uint64_t deadline)
         .boot = comm->boot,
         .deadline = deadline,
         .rank = comm->rank,
+        .silence_ns = hce_core_values.silence_ns,
         .words = HCE_SLOT_NET,
         .error_cb = hce_fault_on_transport,
         .error_arg = comm,

@@ -11,7 +11,7 @@
 
 hce_proxy_settings_t hce_proxy_settings;
 
-const char *const hce_proxy_choices[] = {"auto", "ucx", "loop", NULL};
+const char *const hce_proxy_choices[] = {"auto", "verbs", "ucx", "loop", NULL};
 
 /* In the order of hce_ucx_put_t. */
 static const char *const ucx_put_choices[] = {"auto", "am", "rma", NULL};
@@ -19,7 +19,8 @@ static const char *const ucx_put_choices[] = {"auto", "am", "rma", NULL};
 static const hce_config_field_t fields[] = {
     {.name = "HCE_TRANSPORT",
      .dfl = "auto",
-     .text = "Network between nodes: auto is the first usable one; loop "
+     .text = "Network between nodes: auto is the first usable one of verbs "
+             "(where a port of an RDMA device is active) and ucx; loop "
              "serves the ranks of one machine and is never chosen by auto.",
      .type = HCE_CONFIG_ENUM,
      .value = &hce_proxy_settings.transport,
@@ -65,6 +66,53 @@ static const hce_config_field_t fields[] = {
      .value = &hce_proxy_settings.ucx_put,
      .choices = ucx_put_choices,
      .collective = 1},
+    {.name = "HCE_VERBS_DEVICES",
+     .dfl = NULL,
+     .text = "RDMA ports that the verbs transport uses, at most 4: a comma-"
+             "separated list of NAME or NAME:PORT; by default all active ones "
+             "that are closest to the CPU.",
+     .type = HCE_CONFIG_STRING,
+     .value = &hce_proxy_settings.verbs_devices},
+    {.name = "HCE_VERBS_GID_INDEX",
+     .dfl = "-1",
+     .text = "Index of the GID that verbs connections use; -1 is 0 on "
+             "InfiniBand, and on RoCE the first of version 2 with an IPv4 "
+             "address, if there is one.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.verbs_gid_index,
+     .min = -1,
+     .max = 255},
+    {.name = "HCE_VERBS_TRAFFIC_CLASS",
+     .dfl = "0",
+     .text = "Traffic class of verbs connections, for networks that treat "
+             "classes differently.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.verbs_traffic_class,
+     .min = 0,
+     .max = 255},
+    {.name = "HCE_VERBS_TIMEOUT",
+     .dfl = "14",
+     .text = "How long a queue pair waits for an acknowledgement before it "
+             "sends again: 4.096 us times 2 to this power.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.verbs_timeout,
+     .min = 1,
+     .max = 31},
+    {.name = "HCE_VERBS_RETRY",
+     .dfl = "6",
+     .text = "How often a queue pair sends again before it fails, and is "
+             "replaced; soft-RoCE takes 7 for ever.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.verbs_retry,
+     .min = 0,
+     .max = 7},
+    {.name = "HCE_VERBS_QUEUE",
+     .dfl = "128",
+     .text = "Work requests that a queue pair of the verbs transport takes.",
+     .type = HCE_CONFIG_INT,
+     .value = &hce_proxy_settings.verbs_queue,
+     .min = 4,
+     .max = 4096},
 };
 
 const hce_config_table_t hce_rma_proxy_config =

@@ -16,6 +16,22 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/loop/mem.c \
 	lib/rma_proxy/loop/out.c
 
+if HAVE_VERBS
+libhcecore_la_SOURCES += \
+	lib/rma_proxy/verbs/complete.c \
+	lib/rma_proxy/verbs/control.c \
+	lib/rma_proxy/verbs/device.c \
+	lib/rma_proxy/verbs/gid.c \
+	lib/rma_proxy/verbs/list.c \
+	lib/rma_proxy/verbs/mem.c \
+	lib/rma_proxy/verbs/peer.c \
+	lib/rma_proxy/verbs/post.c \
+	lib/rma_proxy/verbs/qp.c \
+	lib/rma_proxy/verbs/recover.c \
+	lib/rma_proxy/verbs/verbs.c \
+	lib/rma_proxy/verbs/verbs.h
+endif
+
 if HAVE_UCX
 libhcecore_la_SOURCES += \
 	lib/rma_proxy/ucx/address.c \

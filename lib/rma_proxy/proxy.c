@@ -129,6 +129,7 @@ static hce_status_t transport_open(hce_proxy_t *proxy,
         .size = proxy->size,
         .contexts = (int)hce_proxy_settings.contexts,
         .flows = num_flows(proxy),
+        .silence_ns = params->silence_ns,
         .secret = hce_boot_secret(params->boot),
         .inbox = proxy->inbox,
         .inbox_words =

@@ -26,6 +26,7 @@ typedef struct hce_proxy_params {
     hce_boot_t *boot;
     uint64_t deadline;
     int rank;
+    uint64_t silence_ns; /* how long a broken link may be mended; 0: ever */
     uint32_t words; /* inbox words a peer may write here: HCE_SLOT_NET */
     hce_transport_error_cb_t error_cb;
     void *error_arg;

@@ -16,6 +16,9 @@
 #include <string.h>
 
 const hce_transport_ops_t *const hce_transports[] = {
+#ifdef HCE_HAVE_VERBS
+    &hce_transport_verbs,
+#endif
 #ifdef HCE_HAVE_UCX
     &hce_transport_ucx,
 #endif

@@ -22,6 +22,12 @@ typedef struct hce_proxy_settings {
     int64_t loop_seed;
     int ucx_put;       /* hce_ucx_put_t */
     int64_t link_mbit; /* 0: as the devices say */
+    const char *verbs_devices;
+    int64_t verbs_gid_index; /* -1: by rule */
+    int64_t verbs_traffic_class;
+    int64_t verbs_timeout; /* 4.096 us x 2^value */
+    int64_t verbs_retry;
+    int64_t verbs_queue; /* work requests */
 } hce_proxy_settings_t;
 
 extern hce_proxy_settings_t hce_proxy_settings;

@@ -48,6 +48,7 @@ typedef struct hce_transport_params {
     int rank, size;
     int contexts;          /* how many to open; 0: as many as are useful */
     int flows; /* peers, of all ranks of my node, that share its links */
+    uint64_t silence_ns; /* how long a broken link may be mended; 0: ever */
     const uint8_t *secret; /* 16 bytes, the same on all ranks */
     hce_counter_t *inbox;  /* words that peers' signals and messages write */
     uint32_t inbox_words;
@@ -87,6 +88,8 @@ typedef struct hce_transport_ops {
     const char *(*unusable)(void);
     /* One line for hce_info: devices, versions. */
     void (*describe)(char *buf, size_t size);
+    /* One line each for hce_info; false: there are no more. May be NULL. */
+    bool (*describe_device)(int index, char *buf, size_t size);
     hce_status_t (*open)(const hce_transport_params_t *params,
                          hce_transport_t **transport_p);
     /* After a successful flush, or abruptly. */
@@ -143,6 +146,9 @@ typedef struct hce_transport_ops {
 extern const hce_transport_ops_t hce_transport_loop;
 #ifdef HCE_HAVE_UCX
 extern const hce_transport_ops_t hce_transport_ucx;
+#endif
+#ifdef HCE_HAVE_VERBS
+extern const hce_transport_ops_t hce_transport_verbs;
 #endif
 
 /* All that are built in, ends with NULL. */

@@ -25,7 +25,7 @@ pc() {
         >"$1/lib/pkgconfig/jansson.pc"
 }
 
-others=(--without-ucx --without-pmix --without-hwloc --without-cmocka)
+others=(--without-ucx --without-verbs --without-pmix --without-hwloc --without-cmocka)
 
 found() {
     has '^#define HCE_HAVE_JANSSON 1$' "$work/$1/config.h"

@@ -7,14 +7,14 @@
 # there is only the transport loop, which has to be asked for.
 . "$srcdir/tests/build/lib.sh"
 
-configure_in build --enable-werror --without-ucx --without-pmix \
+configure_in build --enable-werror --without-ucx --without-verbs --without-pmix \
     --without-hwloc --without-jansson
-for package in ucx pmix hwloc jansson; do
+for package in ucx verbs pmix hwloc jansson; do
     has "^ *$package +no +switched off by --without-$package$" \
         "$work/build.out"
 done
 make_in build all
 ! readelf -d "$work/build/.libs/libhce.so" |
-    grep -E 'NEEDED.*lib(ucp|ucs|pmix|hwloc|jansson)' ||
+    grep -E 'NEEDED.*lib(ucp|ucs|ibverbs|pmix|hwloc|jansson)' ||
     fail 'it is linked all the same'
 HCE_TRANSPORT=loop make_in build check

@@ -9,14 +9,17 @@ rma_proxy_failure = tests/unit/rma_proxy_failure.c $(rma_proxy_world)
 
 rma_proxy_loop = $(AM_CPPFLAGS) -DTEST_TRANSPORT='"loop"'
 rma_proxy_ucx = $(AM_CPPFLAGS) -DTEST_TRANSPORT='"ucx"'
+rma_proxy_verbs = $(AM_CPPFLAGS) -DTEST_TRANSPORT='"verbs"'
 
 rma_proxy_tests = \
 	tests/unit/rma_proxy_transport_loop \
 	tests/unit/rma_proxy_transport_loop_faults \
 	tests/unit/rma_proxy_transport_ucx \
 	tests/unit/rma_proxy_transport_ucx_shm \
+	tests/unit/rma_proxy_transport_verbs \
 	tests/unit/rma_proxy_failure_loop \
 	tests/unit/rma_proxy_failure_ucx \
+	tests/unit/rma_proxy_failure_verbs \
 	tests/unit/rma_proxy_loop \
 	tests/unit/rma_proxy_proxy
 check_PROGRAMS += $(rma_proxy_tests)
@@ -40,6 +43,15 @@ tests_unit_rma_proxy_transport_ucx_shm_SOURCES = $(rma_proxy_transport)
 tests_unit_rma_proxy_transport_ucx_shm_CPPFLAGS = $(rma_proxy_ucx) \
 	-DTEST_ENV='"UCX_TLS=posix,self UCX_POSIX_ERROR_HANDLING=y"'
 tests_unit_rma_proxy_transport_ucx_shm_LDADD = $(rma_proxy_ldadd)
+
+# Need an RDMA device: tests/vm runs them where there is none.
+tests_unit_rma_proxy_transport_verbs_SOURCES = $(rma_proxy_transport)
+tests_unit_rma_proxy_transport_verbs_CPPFLAGS = $(rma_proxy_verbs)
+tests_unit_rma_proxy_transport_verbs_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_failure_verbs_SOURCES = $(rma_proxy_failure)
+tests_unit_rma_proxy_failure_verbs_CPPFLAGS = $(rma_proxy_verbs)
+tests_unit_rma_proxy_failure_verbs_LDADD = $(rma_proxy_ldadd)
 
 tests_unit_rma_proxy_failure_loop_SOURCES = $(rma_proxy_failure)
 tests_unit_rma_proxy_failure_loop_CPPFLAGS = $(rma_proxy_loop)

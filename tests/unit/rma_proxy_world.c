@@ -285,6 +285,7 @@ static void rank_open(world_rank_t *self)
         .rank = self->rank,
         .size = size,
         .contexts = world->contexts,
+        .silence_ns = WORLD_SILENCE * HCE_NS_PER_SEC,
         .secret = world_secret,
         .inbox = self->inbox,
         .inbox_words = (uint32_t)(size * WORLD_WORDS),

@@ -21,6 +21,7 @@
 #define WORLD_MAIL    1024      /* mail bytes each peer has */
 #define WORLD_BUF     (4 << 20) /* bytes that peers may put to, in all */
 #define WORLD_TIMEOUT 60        /* seconds, for anything */
+#define WORLD_SILENCE 10        /* seconds, to mend a link */
 
 typedef struct world_rank world_rank_t;
 typedef void (*world_body_t)(world_rank_t *self);
