@@ -79,7 +79,7 @@ static hce_status_t gather(hce_comm_h comm, const hce_comm_attr_t *attr,
 int main(int argc, char **argv)
 {
     int alone = argc > 1 && strcmp(argv[1], "alone") == 0;
-    hce_comm_attr_t attr = {.rank = -1};
+    hce_comm_attr_t attr;
     size_t wrong = 0;
     void *recv = NULL;
     hce_comm_h comm;
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     hce_mem_free(recv);
 out:
     if (status != HCE_OK) {
-        fprintf(stderr, "rank %d: %s\n", attr.rank, hce_status_string(status));
+        fprintf(stderr, "allgather: %s\n", hce_status_string(status));
         return 1;
     }
     printf("rank %d of %d on node %d: %zu wrong\n", attr.rank, attr.size,

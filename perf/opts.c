@@ -25,7 +25,6 @@
 #define MAX_OFFSET   4095
 #define MAX_BYTES    (65536 * HCE_GIB) /* sums of them cannot overflow */
 #define DEFAULT_STEP HCE_MIB
-#define EXIT_USAGE   2
 
 enum {
     KEY_PER_RANK = 256,
@@ -55,7 +54,8 @@ enum {
     KEY_MISMATCH
 };
 
-static const char *const coll_names[] = {"all_gather", NULL};
+static const char *const coll_names[] = {"all_gather", "reduce_kernel",
+                                         NULL};
 static const char *const buffers_names[] = {"window", "alloc", "malloc", NULL};
 static const char *const map_names[] = {"block", "cyclic", NULL};
 static const char *const op_names[] = {"sum", "prod",   "min", "max",
@@ -122,8 +122,8 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Calls:", GROUP_CALL},
     {"path", KEY_PATH, "NAME", 0,
-     "auto, direct, ring, ring_short, flat, ...; each measures all that can "
-     "run, one after the other at each size",
+     "auto, direct, ring, ring_short, eager or flat; each measures all that "
+     "can run, one after the other at each size",
      0},
     {"dirs", KEY_DIRS, "1|2", 0, "directions in which rings send", 0},
     {"carriers", KEY_CARRIERS, "N", 0,
@@ -409,7 +409,9 @@ static void set_coll(struct argp_state *state, const char *arg,
         argp_error(state,
                    "'%s' is one argument too many: expected flags after %s",
                    arg, opts->coll);
-    opts->coll = coll_names[read_choice(state, "collective", arg, coll_names)];
+    opts->coll = coll_names[read_choice(state, "what to run", arg, coll_names)];
+    if (strcmp(opts->coll, "reduce_kernel") == 0)
+        argp_error(state, "reduce_kernel: expected as the first argument");
 }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
@@ -478,7 +480,6 @@ void hce_perf_opts_parse(int argc, char **argv, hce_perf_opts_t *opts_p)
     };
 
     argp_program_version_hook = print_version;
-    argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &opts);
     *opts_p = opts;
 }

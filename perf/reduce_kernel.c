@@ -21,13 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #define SRCS_MAX   64
 #define DSTS_MAX   64
 #define BYTES_MAX  (16 * HCE_GIB)
 #define TURN_NS    (2 * HCE_NS_PER_MS) /* one contestant's turn */
 #define ALIGNMENT  4096
-#define EXIT_USAGE 2
 
 enum { KEY_STREAMING = 256, KEY_IN_PLACE };
 
@@ -369,7 +369,6 @@ int hce_perf_reduce_kernel(int argc, char **argv)
     };
     static char name[] = "hce_perf reduce_kernel";
 
-    argp_err_exit_status = EXIT_USAGE;
     argv[0] = name;
     argp_parse(&argp, argc, argv, 0, NULL, &opts);
     if (opts.max_bytes == 0)
@@ -380,7 +379,7 @@ int hce_perf_reduce_kernel(int argc, char **argv)
                 "at most %llu\n",
                 (unsigned long long)opts.min_bytes,
                 (unsigned long long)opts.max_bytes);
-        return EXIT_USAGE;
+        return EX_USAGE;
     }
     if (hce_config_init(hce_settings) != HCE_OK || hce_reduce_init() != HCE_OK)
         return 1;

@@ -8,6 +8,7 @@
 
 #include "ce/dev.h"
 #include "core/settings.h"
+#include "core/values.h"
 #include "rma_proxy/transport.h"
 #include "topo/topo.h"
 
@@ -39,8 +40,11 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
     case KEY_DOC:
         *mode = MODE_DOC;
         return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': expected no argument, only flags", arg);
+        return 0;
     default:
-        return ARGP_ERR_UNKNOWN; /* arguments, too: there are none */
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -167,7 +171,7 @@ static int run(info_mode_t mode)
         hce_config_print(hce_settings, stdout, HCE_CONFIG_DOC);
         return EXIT_SUCCESS;
     }
-    if (hce_config_init(hce_settings) != HCE_OK) {
+    if (hce_core_config_init() != HCE_OK) {
         return EXIT_FAILURE;
     }
     if (mode == MODE_SETTINGS) {

@@ -141,6 +141,7 @@ HCE_PUBLIC void hce_get_version(int *major_p, int *minor_p, int *patch_p);
  * One rank makes it and hands it to all others by its own means. The rank
  * that made it must be rank 0, in the same process, and creates the
  * communicator once. It opens a listening socket, closed by that creation.
+ * Ids may be made before fork(): rank 0 is the parent, children are others.
  *
  * @return HCE_OK, HCE_ERR_INVALID_ARG, HCE_ERR_SYSTEM, HCE_ERR_CONFIG
  */
@@ -343,7 +344,8 @@ enum {
 /** One call's own choices; the same on all ranks. */
 typedef struct hce_call_params {
     uint64_t field_mask;
-    const char *path; /**< "auto", "direct", "ring", "ring_short", "flat" */
+    const char *path; /**< "auto", "direct", "ring", "ring_short", "eager",
+                           "flat" */
     int contexts;     /**< 1..16 */
     size_t width;     /**< bytes of a chunk */
     double timeout;   /**< seconds from the start; 0 is none */

@@ -215,9 +215,9 @@ static size_t print_other(const hce_candidate_t *it, bool is_auto, char *buf,
     if (it->refusal != NULL)
         wanted = snprintf(buf, size, "; not %s: %s", name, it->refusal);
     else if (!is_auto)
-        wanted = snprintf(buf, size, "; not %s: not asked for", name);
+        return 0; /* nobody asked for it */
     else if (it->seconds < 0)
-        wanted = snprintf(buf, size, "; not %s: no figures", name);
+        wanted = snprintf(buf, size, "; not %s: its cost is not known", name);
     else
         wanted = snprintf(buf, size, "; not %s: %.0f us", name,
                           it->seconds * 1e6);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/paths.h"
 #include "core/settings.h"
 #include "core/tuning.h"
 #include "util/log.h"
@@ -32,7 +33,7 @@ static const hce_config_field_t fields[] = {
         .name = "HCE_AG_PATH",
         .dfl = NULL,
         .text = "Path of AllGather: auto (also when unset), direct, ring, "
-                "ring_short, flat; one that cannot run is an error.",
+                "ring_short, eager, flat; one that cannot run is an error.",
         .type = HCE_CONFIG_STRING,
         .value = &hce_core_values.ag_path,
         .collective = 1,
@@ -215,8 +216,15 @@ static hce_status_t choose_ag_path(void)
         "NCCL_ENABLE_HCE_AG_RING", "NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE"};
     hce_core_values_t *values = &hce_core_values;
     const char *own = values->ag_path, *path;
+    char known[HCE_PATHS_NAMES_SIZE];
     size_t i;
 
+    if (own != NULL && strcmp(own, "auto") != 0 &&
+        hce_paths_find(HCE_COLL_ALLGATHER, own) == NULL) {
+        hce_log(ERROR, TUNING, "HCE_AG_PATH=\"%s\": expected auto, %s", own,
+                hce_paths_names(HCE_COLL_ALLGATHER, known));
+        return HCE_ERR_CONFIG;
+    }
     values->ag_origin = own != NULL ? "HCE_AG_PATH" : NULL;
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (nccl_rings[i] == NULL) {

@@ -67,7 +67,7 @@ hce_status_t hce_config_parse_int(const char *text, int64_t min, int64_t max,
 hce_status_t hce_config_parse(const hce_config_field_t *field,
                               const char *text);
 
-/* Prints "NAME=value  # origin: text" a line; with HCE_CONFIG_DOC the
+/* Prints "NAME=value  # origin" and the text below; with HCE_CONFIG_DOC the
  * markdown of docs/ENV.md (defaults only, no values). */
 typedef enum { HCE_CONFIG_VALUES, HCE_CONFIG_DOC } hce_config_print_t;
 void hce_config_print(const hce_config_table_t *const *tables, FILE *out,

@@ -11,6 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define COMMENT_START "    #"
+#define COMMENT_WIDTH 79
+
 static int enum_names_print(const hce_config_field_t *field, char *buf,
                             size_t size)
 {
@@ -99,6 +102,24 @@ static int value_print(const hce_config_field_t *field, char *buf, size_t size)
     return 0;
 }
 
+/* In lines of a comment, broken at spaces. */
+static void comment_print(const char *text, FILE *out)
+{
+    size_t column = strlen(COMMENT_START), len;
+
+    fputs(COMMENT_START, out);
+    for (; *text != '\0'; text += len + strspn(text + len, " ")) {
+        len = strcspn(text, " ");
+        if (column + 1 + len > COMMENT_WIDTH) {
+            fputs("\n" COMMENT_START, out);
+            column = strlen(COMMENT_START);
+        }
+        fprintf(out, " %.*s", (int)len, text);
+        column += 1 + len;
+    }
+    fputc('\n', out);
+}
+
 static void values_print(const hce_config_table_t *table, FILE *out)
 {
     char value[1024];
@@ -113,8 +134,9 @@ static void values_print(const hce_config_table_t *table, FILE *out)
         } else if (given || field->dfl != NULL) {
             value_print(field, value, sizeof(value));
         }
-        fprintf(out, "%s=%s  # %s: %s\n", field->name, value,
-                given ? "environment" : "default", field->text);
+        fprintf(out, "%s=%s  # %s\n", field->name, value,
+                given ? "environment" : "default");
+        comment_print(field->text, out);
     }
 }
 

@@ -268,7 +268,7 @@ static int rank_choice(job_t *job)
         JOB_CHECK(peers_put_to(comm) == paths[i].peers);
         JOB_CHECK(hce_comm_get_stats(comm, &stats) == HCE_OK);
         JOB_CHECK(strstr(stats.choice, paths[i].says) == stats.choice);
-        JOB_CHECK(strstr(stats.choice, "not flat: not asked for") != NULL);
+        JOB_CHECK(strstr(stats.choice, "asked for by params.path") != NULL);
         JOB_CHECK(hce_comm_explain(comm, HCE_COLL_ALLGATHER, LEN, HCE_INT8,
                                    &params, &explain) == HCE_OK);
         JOB_CHECK(strstr(stats.choice, explain.reason) != NULL);
@@ -339,6 +339,37 @@ static int rank_split(job_t *job)
                          LEN) == 0);
     JOB_CHECK(hce_comm_destroy(half) == HCE_OK);
     JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    return 0;
+}
+
+/* An id that is older than the fork: the parent is rank 0. */
+static int rank_id_before_fork(job_t *job)
+{
+    unsigned char send[LEN], recv[2 * LEN];
+    hce_unique_id_t id;
+    hce_comm_params_t params = {
+        .field_mask = HCE_COMM_PARAM_BOOTSTRAP | HCE_COMM_PARAM_RANK,
+        .bootstrap = HCE_BOOTSTRAP_TCP,
+        .size = 2,
+        .unique_id = &id,
+    };
+    hce_comm_h comm;
+    int status;
+    pid_t pid;
+
+    JOB_CHECK(hce_get_unique_id(&id) == HCE_OK);
+    pid = fork();
+    params.rank = pid == 0;
+    JOB_CHECK(pid >= 0 && hce_comm_create(&params, &comm) == HCE_OK);
+    job_fill(send, LEN, params.rank, 0);
+    JOB_CHECK(hce_allgather(send, recv, LEN, HCE_INT8, comm, NULL, NULL) ==
+              HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    JOB_CHECK(job_check(recv, LEN, 2, 0) == 0);
+    JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
+    if (pid == 0)
+        _exit(0);
+    JOB_CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     return 0;
 }
 
@@ -528,6 +559,7 @@ static const struct {
     {"choice", rank_choice, SIZE, SIZE},
     {"windows", rank_windows, SIZE, 2},
     {"split", rank_split, SIZE, 2},
+    {"id before fork", rank_id_before_fork, 1, 1},
     {"first call", rank_first_call, 1, 1},
     {"group", rank_group, 1, 1},
     {"fork", rank_fork, SIZE, 2},

@@ -11,7 +11,7 @@ wrong() {
     local pattern=$1
     shift
 
-    bad 2 "$pattern" "$perf" "$@"
+    bad 64 "$pattern" "$perf" "$@"
     [ ! -s "$out" ] || fail "something was run"
 }
 
@@ -83,6 +83,6 @@ run "$perf" -h
 grep -q 'Examples:' "$out" || fail "-h is not --help"
 
 # A launcher's ranks are processes.
-bad 2 '--threads: .* expected --ranks as well' \
+bad 64 '--threads: .* expected --ranks as well' \
     env RANK=0 WORLD_SIZE=2 "$perf" all_gather --threads
 finish

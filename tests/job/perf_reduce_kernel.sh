@@ -22,7 +22,7 @@ wrong() {
     local pattern=$1
     shift
 
-    bad 2 "$pattern" "$perf" reduce_kernel "$@"
+    bad 64 "$pattern" "$perf" reduce_kernel "$@"
     [ ! -s "$out" ] || fail "something was run"
 }
 

@@ -70,7 +70,7 @@ if grep -q '^#define HCE_HAVE_JANSSON 1' "$builddir/config.h"; then
     fi
 else
     echo "JSON is left out: this build is without jansson"
-    bad 2 "--json: .*: this build is without jansson" "${job[@]}" \
+    bad 64 "--json: .*: this build is without jansson" "${job[@]}" \
         --json "$file"
 fi
 

@@ -45,14 +45,16 @@ has "$out" "^hce_info \(libhce $(. "${srcdir:?}/VERSION" && echo "$VERSION")\)\$
 
 # Every setting once, and where its value comes from.
 run 0 -c
-has "$out" '^HCE_LOG=warn  # default: '
-[ -z "$(cut -d = -f 1 "$out" | sort | uniq -d)" ] || fail "a setting is twice"
-[ -z "$(grep -vE '^HCE_[A-Z_]+=.*  # default: .+\.$|^NCCL_' "$out")" ] ||
-    fail "a line is not NAME=value  # origin: sentence."
+has "$out" '^HCE_LOG=warn  # default$'
+[ -z "$(grep -v '^ ' "$out" | cut -d = -f 1 | sort | uniq -d)" ] ||
+    fail "a setting is twice"
+[ -z "$(grep -vE '^(HCE|NCCL)_[A-Z_]+=.*  # default$|^    # [^ ].*' "$out")" ] ||
+    fail "a line is neither NAME=value  # origin nor a comment"
+[ -z "$(grep -E '.{80}' "$out")" ] || fail "a line is too long"
 HCE_LOG=warn,core HCE_TRANSPORT=loop run 0 -c
-has "$out" '^HCE_LOG=warn,core  # environment: '
-has "$out" '^HCE_TRANSPORT=loop  # environment: '
-has "$out" '^HCE_LOG_FILE=  # default: '
+has "$out" '^HCE_LOG=warn,core  # environment$'
+has "$out" '^HCE_TRANSPORT=loop  # environment$'
+has "$out" '^HCE_LOG_FILE=  # default$'
 
 HCE_TRANSPORT=pigeon run 1 -c
 has "$err" 'HCE_TRANSPORT="pigeon": expected one of auto, '
@@ -68,8 +70,20 @@ grep -rhoE '^const hce_config_table_t \w+' "$srcdir/lib" | cut -d ' ' -f 3 |
     done >"$err"
 [ ! -s "$err" ] || fail "tables are missing"
 
+# What is only checked when all settings are known.
+for bad in HCE_AG_PATH=abc HCE_CHUNK_WIDTH=0 HCE_CARRIERS=x HCE_SCRATCH=9999T \
+    NCCL_ENABLE_HCE_AG_RING=abc HCE_TUNING_FILE=/nonexistent; do
+    export "${bad?}"
+    run 1 -c
+    has "$err" "ERROR .*${bad%%=*}"
+    unset "${bad%%=*}"
+done
+HCE_AG_PATH=abc run 1 -c
+has "$err" 'HCE_AG_PATH="abc": expected auto, direct, ring, .*eager'
+
 run 64 --nonsense
 run 64 argument
+has "$err" "'argument': expected no argument"
 $info -c >/dev/full 2>"$err" && fail "a full disk went unnoticed"
 
 HCE_TRANSPORT=loop run 0 --doc
@@ -77,7 +91,7 @@ if ! diff -u "$srcdir/docs/ENV.md" "$out"; then
     fail "docs/ENV.md is stale: run make update-env-doc"
 fi
 # Every setting that -c prints is in the page.
-$info -c | cut -d = -f 1 | while read -r name; do
+$info -c | grep -v '^ ' | cut -d = -f 1 | while read -r name; do
     grep -qF "| \`$name\` |" "$out" || echo "$name"
 done >"$err"
 [ ! -s "$err" ] || fail "settings that the page lacks"

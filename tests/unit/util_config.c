@@ -421,7 +421,8 @@ static void print_hides_secrets(void **state)
     assert_int_equal(child.exit_status, 0);
     assert_int_equal(child.num_lines, 1);
     assert_string_equal(child.lines[0],
-                        "HCE_T_PIN=***  # environment: A secret.\n");
+                        "HCE_T_PIN=***  # environment\n"
+                        "    # A secret.\n");
     child_run(print_secret, "47x11", &child);
     assert_int_equal(child.exit_status, 1);
     assert_int_equal(child.num_lines, 1);
@@ -437,13 +438,20 @@ static void print_shows_values(void **state)
     assert_int_equal(child.num_lines, 1);
     assert_string_equal(
         child.lines[0],
-        "HCE_T_STRING=abc  # default: A text.\n"
-        "HCE_T_INT=3  # default: A number.\n"
-        "HCE_T_SIZE=2M  # environment: A size | bytes.\n"
-        "HCE_T_TIME=1500ms  # environment: A time.\n"
-        "HCE_T_COLOR=green  # environment: A color.\n"
-        "HCE_T_NO_COLOR=  # default: A color without a default.\n"
-        "HCE_T_UNSET=  # default: A number without a default.\n");
+        "HCE_T_STRING=abc  # default\n"
+        "    # A text.\n"
+        "HCE_T_INT=3  # default\n"
+        "    # A number.\n"
+        "HCE_T_SIZE=2M  # environment\n"
+        "    # A size | bytes.\n"
+        "HCE_T_TIME=1500ms  # environment\n"
+        "    # A time.\n"
+        "HCE_T_COLOR=green  # environment\n"
+        "    # A color.\n"
+        "HCE_T_NO_COLOR=  # default\n"
+        "    # A color without a default.\n"
+        "HCE_T_UNSET=  # default\n"
+        "    # A number without a default.\n");
 }
 
 /* The page does not depend on the environment it was made in. */

@@ -129,7 +129,9 @@ void hce_tools_opts_refuse(const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fputs("\nTry 'hce_plan --help' for more.\n", stderr);
+    fputs("\nTry `hce_plan --help' or `hce_plan --usage' for more "
+          "information.\n",
+          stderr);
     exit(HCE_TOOLS_EXIT_USAGE);
 }
 
