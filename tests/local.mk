@@ -26,6 +26,7 @@ include tests/property/local.mk
 include tests/job/local.mk
 include tests/job/perf.mk
 include tests/lab/local.mk
+include tests/vm/local.mk
 include tests/build/local.mk
 include tests/cross/local.mk
 

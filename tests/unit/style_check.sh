@@ -134,8 +134,8 @@ check_vendor() {
 is_left_out() {
     local package
 
-    for package in UCX:uc[pst]/ VERBS:infiniband/ PMIX:pmix HWLOC:hwloc JANSSON:jansson \
-        CUDA:cuda; do
+    for package in UCX:uc[pst]/ VERBS:infiniband/ PMIX:pmix HWLOC:hwloc \
+        JANSSON:jansson CUDA:cuda; do
         if grep -qE "$include${package#*:}" "$1" &&
             ! grep -q "define HCE_HAVE_${package%%:*} 1" \
                 "$builddir/config.h"; then

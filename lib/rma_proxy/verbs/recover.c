@@ -33,6 +33,7 @@ static bool is_passing(enum ibv_wc_status status)
     case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_RESP_TIMEOUT_ERR:
     case IBV_WC_WR_FLUSH_ERR:
+    case IBV_WC_LOC_QP_OP_ERR: /* soft-RoCE's, where the link is down */
     case IBV_WC_REM_ABORT_ERR:
     case IBV_WC_FATAL_ERR:
     case IBV_WC_GENERAL_ERR:
