@@ -4,7 +4,8 @@
  * A rank becomes the hub, in the middle of the group's life: it waits for the
  * others to return, which happens in turns. Strangers who call meanwhile get
  * few bytes and a bounded number of places. Who does not come has left at the
- * same time as the old hub: its goodbye went to nobody.
+ * same time as the old hub, its goodbye went to nobody; or it has died, which
+ * shows when somebody waits for it (watch.c).
  */
 #include <config.h>
 
@@ -187,6 +188,7 @@ void hce_boot_adopt_tick(hce_boot_t *boot, uint64_t now)
     for (int i = 0; i < boot->num_links; i++) {
         hce_boot_link_t *link = &boot->links[i];
 
+        link->is_missing = link->is_awaited;
         link->has_left = link->has_left || link->is_awaited;
         link->is_awaited = false;
     }
@@ -218,6 +220,8 @@ hce_status_t hce_boot_adopt_start(hce_boot_t *boot, const uint8_t *left)
         links[i].rank = rank;
         links[i].has_left = (left[rank / 8] >> rank % 8 & 1) != 0;
         links[i].is_awaited = !links[i].has_left;
+        links[i].missed_by = -1;
+        links[i].heard_ns = hce_clock_ns();
     }
     for (int i = 0; i < listen->num; i++) {
         (void)event_add(boot, listen->fd[i],

@@ -28,6 +28,11 @@ typedef struct hce_boot_link {
     bool is_watched;   /* has sent a heartbeat: its silence counts */
     bool is_awaited;   /* new hub: the rank has not returned yet */
     bool is_unproved;  /* leaf: the new hub has not adopted it yet */
+    bool is_missing;   /* has not come to the new hub, or is one that does not
+                          answer: it has left, or died */
+    int missed_by;     /* the rank that waits for it nevertheless, or -1, */
+    uint64_t missed_call; /* in this call, */
+    int missed_beats;     /* at so many heartbeats in a row */
     uint64_t heard_ns; /* when something came last */
     uint64_t heard_bytes;
     hce_boot_heartbeat_t report;

@@ -191,6 +191,9 @@ void hce_boot_hub_missed(hce_boot_t *boot, hce_boot_link_t *link)
             link->rank);
     link->is_unproved = false;
     link->has_left = true;
+    link->is_missing = true;
+    link->missed_by = -1;
+    link->heard_ns = hce_clock_ns();
 }
 
 void hce_boot_link_lost(hce_boot_t *boot, hce_boot_link_t *link,

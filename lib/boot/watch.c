@@ -15,6 +15,7 @@
 
 #define BEAT_MAX_NS      HCE_NS_PER_SEC
 #define BEATS_IN_SILENCE 4
+#define BEATS_MISSED     3 /* two reports are between them at least */
 
 static void beat_schedule(hce_boot_t *boot)
 {
@@ -113,6 +114,63 @@ static void silence_check(hce_boot_t *boot, uint64_t now)
     }
 }
 
+/* The rank that waits for link's, and in which call; -1 if none is known. */
+static int waiter_find(const hce_boot_t *boot, const hce_boot_link_t *link,
+                       uint64_t *call_p)
+{
+    hce_boot_heartbeat_t report;
+
+    heartbeat_fill(boot, &report);
+    if (!boot->has_left && report.waits_for == link->rank) {
+        *call_p = report.call;
+        return boot->rank;
+    }
+    for (int i = 0; i < boot->num_links; i++) {
+        const hce_boot_link_t *other = &boot->links[i];
+
+        if (hce_boot_link_is_open(other) && !other->has_left &&
+            other->report.waits_for == link->rank) {
+            *call_p = other->report.call;
+            return other->rank;
+        }
+    }
+    return -1;
+}
+
+/* A rank that has left in good order, unnoticed in the midst of a change of
+ * hubs, has done its part of all calls: nobody waits for it for long. */
+static void missing_check(hce_boot_t *boot, hce_boot_link_t *link,
+                          uint64_t now)
+{
+    uint64_t call = 0;
+    int rank = waiter_find(boot, link, &call);
+
+    if (rank < 0 || rank != link->missed_by || call != link->missed_call) {
+        link->missed_beats = 0;
+    }
+    link->missed_by = rank;
+    link->missed_call = call;
+    if (rank < 0 || ++link->missed_beats < BEATS_MISSED ||
+        now - link->heard_ns <= boot->watch.silence_ns) {
+        return;
+    }
+    hce_boot_news_tell(boot, HCE_ERR_SILENT, link->rank,
+                       "rank %d has sent nothing since the hub left %.1f s "
+                       "ago, and rank %d waits for it in call %llu",
+                       link->rank,
+                       (double)(now - link->heard_ns) / HCE_NS_PER_SEC, rank,
+                       (unsigned long long)call);
+}
+
+static void missing_find(hce_boot_t *boot, uint64_t now)
+{
+    for (int i = 0; i < boot->num_links && !boot->verdict.have; i++) {
+        if (boot->links[i].is_missing) {
+            missing_check(boot, &boot->links[i], now);
+        }
+    }
+}
+
 void hce_boot_watch_tick(hce_boot_t *boot, uint64_t now)
 {
     hce_boot_watch_t *watch = &boot->watch;
@@ -125,6 +183,7 @@ void hce_boot_watch_tick(hce_boot_t *boot, uint64_t now)
     if (watch->silence_ns != 0 && !boot->verdict.have &&
         (hce_boot_is_hub(boot) || !boot->has_left)) {
         silence_check(boot, now);
+        missing_find(boot, now);
     }
 }
 

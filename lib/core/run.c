@@ -179,6 +179,7 @@ static void end(hce_comm_h comm)
     hce_launch_t *launch = comm->run.launch;
 
     hce_run_peers_end(comm);
+    hce_run_stall_end(comm);
     hce_scratch_complete(comm, launch->entry.call.number);
     add_rises(comm, launch->plan);
     comm->run.launch = NULL;
@@ -288,7 +289,7 @@ bool hce_run_progress(hce_comm_h comm)
     now = hce_clock_ns();
     if (moved)
         run->moved_ns = now;
-    else if (now >= run->looked_ns + LOOK_NS)
+    if (now >= run->looked_ns + LOOK_NS)
         hce_run_stall_check(comm, now);
     return moved;
 }

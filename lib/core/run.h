@@ -125,5 +125,6 @@ bool hce_run_lanes_progress(hce_comm_h comm);
 /* Stalls (stall.c): deadlines, reports, calls that do not meet. */
 void hce_run_stall_start(hce_comm_h comm);
 void hce_run_stall_check(hce_comm_h comm, uint64_t now_ns);
+void hce_run_stall_end(hce_comm_h comm);
 
 #endif

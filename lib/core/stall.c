@@ -61,6 +61,12 @@ void hce_run_stall_start(hce_comm_h comm)
     report(comm, -1);
 }
 
+/* What was last waited for has come: others may not be told of it for ever. */
+void hce_run_stall_end(hce_comm_h comm)
+{
+    report(comm, -1);
+}
+
 /* A rank whose READY I do not expect in this call has entered another one:
  * the plans of our calls do not meet, and no data would ever tell. */
 static void look_for_strangers(hce_comm_h comm)
@@ -108,7 +114,7 @@ static void check_deadline(hce_comm_h comm, uint64_t now,
     const hce_launch_t *launch = run->launch;
     uint64_t idle = now - run->moved_ns;
     char call[160], what[80] = "its own transfers";
-    char text[300];
+    char text[400];
 
     if (launch->timeout_ns == 0 || idle < launch->timeout_ns)
         return;
@@ -133,9 +139,15 @@ static void check_deadline(hce_comm_h comm, uint64_t now,
 void hce_run_stall_check(hce_comm_h comm, uint64_t now)
 {
     hce_run_t *run = &comm->run;
-    const hce_plan_wait_t *unmet = first_unmet(comm);
+    bool has_moved = run->moved_ns > run->looked_ns;
+    const hce_plan_wait_t *unmet;
 
     run->looked_ns = now;
+    if (has_moved) {
+        report(comm, -1);
+        return;
+    }
+    unmet = first_unmet(comm);
     report(comm, unmet == NULL ? -1 : unmet->writer);
     if (now - run->moved_ns >= STRANGERS_NS)
         look_for_strangers(comm);

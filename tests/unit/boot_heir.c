@@ -209,12 +209,69 @@ static void test_stranger(void **state)
     shared_put(moved);
 }
 
+/* Rank 0 leaves, and a rank ends that has not read of it yet. Nobody knows
+ * whether that one has left as well, until the others wait for it. */
+typedef struct unread {
+    int victim;
+    _Atomic int *steps; /* 1: the victim reads no more, 2: rank 0 is away */
+} unread_t;
+
+/* Without progress. */
+static void step_await(const unread_t *unread, int step)
+{
+    uint64_t deadline = soon();
+
+    while (*unread->steps < step && hce_clock_ns() < deadline) {
+        usleep(1000);
+    }
+}
+
+static void unread_run(ranks_self_t *self)
+{
+    const unread_t *unread = self->arg;
+    hce_boot_report_t report = {.call = 7, .waits_for = unread->victim};
+
+    hce_boot_set_report(self->boot, &report);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    if (self->rank == 0) {
+        step_await(unread, 1);
+        hce_boot_goodbye(self->boot, 0);
+        *unread->steps = 2;
+        return;
+    }
+    if (self->rank == unread->victim) {
+        *unread->steps = 1;
+        step_await(unread, 2);
+        raise(SIGKILL);
+    }
+    ranks_check_news(self, HCE_ERR_SILENT, unread->victim, "in call 7");
+}
+
+static void test_unread(void **state)
+{
+    for (int victim = 1; victim < 3; victim++) {
+        unread_t unread = {.victim = victim, .steps = shared_get()};
+        ranks_spec_t spec = {.size = 4,
+                             .silence_ns = 300 * HCE_NS_PER_MS,
+                             .fn = unread_run,
+                             .arg = &unread};
+        pid_t pids[4];
+
+        ranks_fork(&spec, pids);
+        for (int r = 0; r < 4; r++) {
+            assert_int_equal(ranks_reap(pids[r]), r != victim);
+        }
+        shared_put(unread.steps);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orphans),
         cmocka_unit_test(test_crossing),
         cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_unread),
     };
 
     ranks_setup();
