@@ -8,15 +8,20 @@
 
 #include "job.h"
 
+#include "util/log.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The library's account of what went wrong, if it has one. */
-static void find_error(const hce_perf_job_t *job, hce_comm_error_t *error_p)
+/* The library's account of what went wrong: of a communicator, else what it
+ * said first. */
+static void find_error(const hce_perf_job_t *job, hce_status_t status,
+                       hce_comm_error_t *error_p)
 {
+    const char *first = hce_log_first_error();
     int i;
 
     memset(error_p, 0, sizeof(*error_p));
@@ -25,6 +30,11 @@ static void find_error(const hce_perf_job_t *job, hce_comm_error_t *error_p)
     for (i = 0; i < job->num_comms && error_p->status == HCE_OK; i++) {
         if (job->comms[i] != NULL)
             hce_comm_get_async_error(job->comms[i], error_p);
+    }
+    if (error_p->status == HCE_OK) {
+        error_p->status = status;
+        snprintf(error_p->text, sizeof(error_p->text), "%s",
+                 first != NULL ? first : "");
     }
 }
 
@@ -54,13 +64,10 @@ hce_status_t hce_perf_job_fail(hce_perf_job_t *job, hce_status_t status,
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    find_error(job, &error);
-    if (error.status != HCE_OK)
-        snprintf(job->failure, sizeof(job->failure), "%s: %s: %.400s", what,
-                 hce_status_string(error.status), error.text);
-    else
-        snprintf(job->failure, sizeof(job->failure), "%s: %s", what,
-                 hce_status_string(status));
+    find_error(job, status, &error);
+    snprintf(job->failure, sizeof(job->failure), "%s: %s%s%.400s", what,
+             hce_status_string(error.status), error.text[0] ? ": " : "",
+             error.text);
     if (job->attr.size > 0)
         fprintf(stderr, "hce_perf: rank %d: %s\n", job->attr.rank,
                 job->failure);

@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #define SRCS_MAX   64
 #define DSTS_MAX   64
@@ -132,6 +131,19 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_IN_PLACE:
         opts->in_place = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is one argument too many: expected flags",
+                   arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (opts->max_bytes == 0)
+            opts->max_bytes = hce_max(opts->min_bytes, 64 * HCE_MIB);
+        if (opts->min_bytes > opts->max_bytes)
+            argp_error(state,
+                       "-b: %llu is more than -e: expected at most %llu",
+                       (unsigned long long)opts->min_bytes,
+                       (unsigned long long)opts->max_bytes);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -371,16 +383,6 @@ int hce_perf_reduce_kernel(int argc, char **argv)
 
     argv[0] = name;
     argp_parse(&argp, argc, argv, 0, NULL, &opts);
-    if (opts.max_bytes == 0)
-        opts.max_bytes = hce_max(opts.min_bytes, 64 * HCE_MIB);
-    if (opts.min_bytes > opts.max_bytes) {
-        fprintf(stderr,
-                "hce_perf reduce_kernel: -b: %llu is more than -e: expected "
-                "at most %llu\n",
-                (unsigned long long)opts.min_bytes,
-                (unsigned long long)opts.max_bytes);
-        return EX_USAGE;
-    }
     if (hce_config_init(hce_settings) != HCE_OK || hce_reduce_init() != HCE_OK)
         return 1;
     return measure(&opts);

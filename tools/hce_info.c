@@ -10,6 +10,7 @@
 #include "core/settings.h"
 #include "core/values.h"
 #include "rma_proxy/transport.h"
+#include "topo/pin.h"
 #include "topo/topo.h"
 
 #include <argp.h>
@@ -171,7 +172,7 @@ static int run(info_mode_t mode)
         hce_config_print(hce_settings, stdout, HCE_CONFIG_DOC);
         return EXIT_SUCCESS;
     }
-    if (hce_core_config_init() != HCE_OK) {
+    if (hce_core_config_init() != HCE_OK || !hce_topo_proxy_cpus_check()) {
         return EXIT_FAILURE;
     }
     if (mode == MODE_SETTINGS) {

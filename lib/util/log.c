@@ -43,6 +43,11 @@ _Atomic(int) hce_log_limit[HCE_LOG_AREA_LAST] = {
 
 static _Thread_local int thread_rank = -1;
 
+/* Written once, by whom changes the state from NONE. */
+static char first_error[512];
+static _Atomic(int) first_state;
+enum { FIRST_NONE, FIRST_WRITTEN, FIRST_THERE };
+
 /* Index of the name text[0..len) in a NULL-terminated list, or -1. */
 static int name_find(const char *const *names, const char *text, size_t len)
 {
@@ -139,6 +144,29 @@ static size_t prefix_print(char *line, hce_log_level_t level,
                             area_names[area]);
 }
 
+static void first_keep(const char *text, size_t len)
+{
+    int state = FIRST_NONE;
+
+    if (!atomic_compare_exchange_strong_explicit(
+            &first_state, &state, FIRST_WRITTEN, memory_order_relaxed,
+            memory_order_relaxed)) {
+        return;
+    }
+    snprintf(first_error, sizeof(first_error), "%.*s", (int)len, text);
+    /* Release: the text is visible before the state; pairs with
+     * hce_log_first_error(). */
+    atomic_store_explicit(&first_state, FIRST_THERE, memory_order_release);
+}
+
+const char *hce_log_first_error(void)
+{
+    /* Acquire: see first_keep(). */
+    int state = atomic_load_explicit(&first_state, memory_order_acquire);
+
+    return state == FIRST_THERE ? first_error : NULL;
+}
+
 void hce_log_write(hce_log_level_t level, hce_log_area_t area,
                    const char *format, ...)
 {
@@ -160,6 +188,9 @@ void hce_log_write(hce_log_level_t level, hce_log_area_t area,
         memcpy(line + sizeof(line) - 5, "...", 3);
     }
     text_clean(line + len, (size_t)text_len);
+    if (level == HCE_LOG_ERROR) {
+        first_keep(line + len, (size_t)text_len);
+    }
     len += (size_t)text_len;
     line[len++] = '\n';
     hce_log_file_write(line, len, thread_rank);

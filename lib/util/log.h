@@ -52,6 +52,10 @@ void hce_log_write(hce_log_level_t level, hce_log_area_t area,
                    const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Text of the first line at level error in this process, or NULL: the cause,
+ * where a status alone says little. Lives as long as the process. */
+const char *hce_log_first_error(void);
+
 /* hce_log(WARN, BOOT, "peer %d ...", peer) */
 #define hce_log(_level, _area, ...)                                           \
     do {                                                                      \

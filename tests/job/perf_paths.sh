@@ -52,6 +52,8 @@ bad 1 'ring_short .* cannot run here: .*both directions' \
     --ranks 3 --nodes 3 -b 8 -e 8
 bad 1 'HCE_AG_PATH="rign": expected auto, direct' env HCE_AG_PATH=rign \
     "$perf" all_gather --threads --ranks 2 -b 8 -e 8
+grep -q '^# Verdict: FAILED, .*HCE_AG_PATH="rign": expected auto' "$out" ||
+    fail "the verdict does not name the first cause"
 bad 1 "HCE_CARRIERS is 'many', expected auto, rails or a number" \
     env HCE_CARRIERS=many "$perf" all_gather --threads --ranks 2 -b 8 -e 8
 

@@ -44,6 +44,7 @@ done
 bad 1 "HCE_REDUCE_KERNEL=.sse9.*portable" \
     env HCE_REDUCE_KERNEL=sse9 "$perf" reduce_kernel -n 1 -b 1K -e 1K
 
+wrong "'y' is one argument too many" y
 wrong "-b: '8Q' is not a size" -b 8Q
 wrong "-e: '0' is not a size" -e 0
 wrong '-b: 2048 is more than -e: expected at most 1024' -b 2K -e 1K

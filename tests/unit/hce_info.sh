@@ -72,7 +72,7 @@ grep -rhoE '^const hce_config_table_t \w+' "$srcdir/lib" | cut -d ' ' -f 3 |
 
 # What is only checked when all settings are known.
 for bad in HCE_AG_PATH=abc HCE_CHUNK_WIDTH=0 HCE_CARRIERS=x HCE_SCRATCH=9999T \
-    NCCL_ENABLE_HCE_AG_RING=abc HCE_TUNING_FILE=/nonexistent; do
+    NCCL_ENABLE_HCE_AG_RING=abc HCE_TUNING_FILE=/nonexistent HCE_PROXY_CPUS=x; do
     export "${bad?}"
     run 1 -c
     has "$err" "ERROR .*${bad%%=*}"

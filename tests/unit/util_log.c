@@ -105,6 +105,9 @@ static int write_lines(void *arg)
     char text[3 * MAX_LINE];
 
     hce_log(WARN, CE, "number %d", 5);
+    if (hce_log_first_error() != NULL) {
+        return 1;
+    }
     hce_log_set_rank(3);
     errno = ENOENT;
     hce_log(ERROR, PROXY, "open: %m");
@@ -117,6 +120,10 @@ static int write_lines(void *arg)
     hce_log(WARN, UTIL, "%s", text);
     hce_log_set_rank(-1);
     hce_log(WARN, UTIL, "%s", "");
+    if (strcmp(hce_log_first_error(),
+               "open: No such file or directory") != 0) {
+        return 1;
+    }
     /* A child of fork says its own pid. */
     if (fork() == 0) {
         hce_log(WARN, UTIL, "child");
