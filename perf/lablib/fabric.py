@@ -272,6 +272,9 @@ def check_rights():
         if not any(os.access(os.path.join(folder, tool), os.X_OK)
                    for folder in os.environ["PATH"].split(":")):
             raise linux.Unavailable(f"needs '{tool}' of package iproute2")
+    if not linux.is_root_mounted():
+        raise linux.Unavailable("needs a root directory that is a mount: a "
+                                "chroot's is not")
 
 
 def start(name, num, rate, program, owner=None):

@@ -111,6 +111,13 @@ def execute(command, environ):
         return 127 if isinstance(error, FileNotFoundError) else 126
 
 
+def is_root_mounted():
+    """Only then its propagation can be changed; mountinfo shows what this
+    process can reach, by its own root."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        return any(line.split()[4] == "/" for line in mounts)
+
+
 def mount_proc():
     """/proc of the own pid namespace, for this process and its children."""
     unshare(NEWNS)

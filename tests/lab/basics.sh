@@ -7,6 +7,20 @@
 . "$srcdir/tests/lab/lab_lib.sh"
 lab_up 2 500mbit
 
+echo "== in a chroot, which has the same files: it cannot be, and says so"
+# shellcheck disable=SC2016 # for the other shell
+bad 77 'needs a root directory that is a mount' unshare -m bash -c '
+    mkdir "$1" && for entry in /*; do
+        if [ -L "$entry" ]; then
+            cp -P "$entry" "$1/"
+        elif [ -d "$entry" ]; then
+            mkdir "$1$entry" && mount --rbind "$entry" "$1$entry"
+        fi
+    done
+    chroot "$1" "$2" -l chroot up 1 none' - "$TMPDIR/root" \
+    "$(realpath "$lab")"
+rm -d "$TMPDIR"/root/* "$TMPDIR/root"
+
 job 2 2 env 1048576 5
 
 echo "== the checks find what is wrong"

@@ -20,7 +20,10 @@ grep -q '^#define HCE_HAVE_UCX 1' "$builddir/config.h" ||
 lab_up() {
     run "$lab" up "$1" "$2" --owner $$
     [ "$status" -ne 77 ] || skip "$(cat "$err")"
-    [ "$status" -eq 0 ] || fail "lab up: exit status $status"
+    [ "$status" -eq 0 ] || {
+        fail "lab up: exit status $status"
+        finish # the rest would wait for what is not there
+    }
 }
 
 # Bytes that a host has received or sent so far: lab_bytes HOST received
