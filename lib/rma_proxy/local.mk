@@ -29,7 +29,8 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/verbs/qp.c \
 	lib/rma_proxy/verbs/recover.c \
 	lib/rma_proxy/verbs/verbs.c \
-	lib/rma_proxy/verbs/verbs.h
+	lib/rma_proxy/verbs/verbs.h \
+	lib/rma_proxy/verbs/wire.h
 endif
 
 if HAVE_UCX

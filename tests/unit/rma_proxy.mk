@@ -46,7 +46,8 @@ tests_unit_rma_proxy_transport_ucx_shm_LDADD = $(rma_proxy_ldadd)
 
 # Need an RDMA device: tests/vm runs them where there is none.
 tests_unit_rma_proxy_transport_verbs_SOURCES = $(rma_proxy_transport)
-tests_unit_rma_proxy_transport_verbs_CPPFLAGS = $(rma_proxy_verbs)
+tests_unit_rma_proxy_transport_verbs_CPPFLAGS = $(rma_proxy_verbs) \
+	-DORDER_ROUNDS=2000
 tests_unit_rma_proxy_transport_verbs_LDADD = $(rma_proxy_ldadd)
 
 tests_unit_rma_proxy_failure_verbs_SOURCES = $(rma_proxy_failure)
@@ -68,6 +69,25 @@ tests_unit_rma_proxy_loop_LDADD = $(rma_proxy_ldadd)
 
 tests_unit_rma_proxy_proxy_SOURCES = tests/unit/rma_proxy_proxy.c $(boot_ranks)
 tests_unit_rma_proxy_proxy_LDADD = $(rma_proxy_ldadd)
+
+# On devices that are not there; what needs processes is left to tests/vm.
+if HAVE_VERBS
+rma_proxy_fake_tests = \
+	tests/unit/rma_proxy_verbs \
+	tests/unit/rma_proxy_transport_fake
+check_PROGRAMS += $(rma_proxy_fake_tests)
+TESTS += $(rma_proxy_fake_tests)
+rma_proxy_fake = tests/unit/fake_verbs.c tests/unit/fake_verbs.h
+tests_unit_rma_proxy_verbs_SOURCES = tests/unit/rma_proxy_verbs.c \
+	$(rma_proxy_fake)
+tests_unit_rma_proxy_verbs_LDADD = $(rma_proxy_ldadd)
+
+tests_unit_rma_proxy_transport_fake_SOURCES = $(rma_proxy_transport) \
+	$(rma_proxy_fake)
+tests_unit_rma_proxy_transport_fake_CPPFLAGS = $(rma_proxy_verbs) \
+	-DTEST_THREADS_ONLY -DORDER_ROUNDS=2000
+tests_unit_rma_proxy_transport_fake_LDADD = $(rma_proxy_ldadd)
+endif
 
 if HAVE_UCX
 check_PROGRAMS += tests/unit/rma_proxy_ucx_tune

@@ -70,7 +70,9 @@ static void puts_body(world_rank_t *self)
     world_barrier(self);
 }
 
+#ifndef ORDER_ROUNDS
 #define ORDER_ROUNDS 320
+#endif
 #define ORDER_LEN    40001
 #define ORDER_PUTS   5
 
@@ -382,6 +384,9 @@ static void test_processes(void **state)
 {
     const kase_t *kase = *state;
 
+#ifdef TEST_THREADS_ONLY
+    skip();
+#endif
     run(kase->size, kase->contexts, true, kase->body);
 }
 

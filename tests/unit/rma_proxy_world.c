@@ -53,7 +53,7 @@ const hce_transport_ops_t *world_transport(void)
     if (ops != NULL)
         why = ops->unusable();
     if (why != NULL) {
-        printf("skipped: %s is %s\n", TEST_TRANSPORT, why);
+        printf("skipped: %s: %s\n", TEST_TRANSPORT, why);
         exit(77);
     }
     return ops;

@@ -150,10 +150,10 @@ hce_status_t hce_verbs_qp_connect(verbs_device_t *device,
 void hce_verbs_qp_destroy(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    uint32_t num = qp->qp_num;
 
     if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) != 0)
-        hce_log(DEBUG, PROXY, "verbs: queue pair %u: no RESET: %m",
-                qp->qp_num);
+        hce_log(DEBUG, PROXY, "verbs: queue pair %u: no RESET: %m", num);
     if (ibv_destroy_qp(qp) != 0)
-        hce_log(WARN, PROXY, "verbs: ibv_destroy_qp %u: %m", qp->qp_num);
+        hce_log(WARN, PROXY, "verbs: ibv_destroy_qp %u: %m", num);
 }

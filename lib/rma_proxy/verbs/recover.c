@@ -276,8 +276,8 @@ static void give_up(verbs_ep_t *ep)
     verbs_t *verbs = ep->peer->verbs;
     char text[2 * VERBS_TEXT];
 
-    snprintf(text, sizeof(text), "%s; not resumed within %llu s", ep->text,
-             (unsigned long long)(verbs->params.silence_ns / HCE_NS_PER_SEC));
+    snprintf(text, sizeof(text), "%s; not resumed within %g s", ep->text,
+             (double)verbs->params.silence_ns / (double)HCE_NS_PER_SEC);
     for (int i = 0; i < verbs->num_devices; i++) {
         size_t len = strlen(text);
 
