@@ -99,8 +99,10 @@ def cell_lines(size, contenders, cells):
 
 
 def ratio_text(estimate):
-    return (f"{estimate.median:6.2f} [{estimate.low:.2f}, "
-            f"{estimate.high:.2f}]")
+    """With the interval in brackets, or else the range of few values."""
+    range_text = f"{estimate.low:.2f} to {estimate.high:.2f}"
+    return f"{estimate.median:6.2f} " + (
+        f"[{range_text}]" if estimate.has_interval else f"all {range_text}")
 
 
 def pair_lines(size, pairs, best):

@@ -11,12 +11,20 @@ RESAMPLES = 4000
 SEED = 20240229
 TAIL = 0.025  # left out at each end
 
+# The median is outside of the range of n values with a chance of 2^(1-n):
+# fewer than these have no 95 % interval.
+MIN_VALUES = 6
+
 
 class Estimate(NamedTuple):
     median: float
     low: float
     high: float
     num: int
+
+    @property
+    def has_interval(self):
+        return self.num >= MIN_VALUES
 
 
 def quantile(ordered, share):
@@ -29,10 +37,14 @@ def quantile(ordered, share):
 
 
 def estimate(values):
-    """The median and the 95 % percentile interval of resampled medians."""
+    """The median and the 95 % percentile interval of resampled medians; the
+    least and the most of values that are too few for one."""
     values = list(values)
     if not values:
         raise ValueError("no values")
+    if len(values) < MIN_VALUES:
+        return Estimate(statistics.median(values), min(values), max(values),
+                        len(values))
     rng = random.Random(SEED)
     medians = sorted(
         statistics.median(rng.choices(values, k=len(values)))

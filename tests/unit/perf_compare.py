@@ -64,8 +64,18 @@ class Stats(unittest.TestCase):
         self.assertEqual(stats.quantile([0, 10, 20], 1), 20)
 
     def test_same_numbers_same_interval(self):
-        values = [1.0, 1.5, 0.7, 1.1, 0.9]
+        values = [1.0, 1.5, 0.7, 1.1, 0.9, 1.2]
         self.assertEqual(stats.estimate(values), stats.estimate(values))
+
+    def test_few_values_have_no_interval(self):
+        few = stats.estimate([3.0, 1.0, 2.0, 9.0, 2.5])
+        self.assertFalse(few.has_interval)
+        self.assertEqual((few.low, few.high), (1.0, 9.0))
+        self.assertEqual(report.ratio_text(few).split(),
+                         ["2.50", "all", "1.00", "to", "9.00"])
+        enough = stats.estimate([3.0, 1.0, 2.0, 9.0, 2.5, 2.0])
+        self.assertTrue(enough.has_interval)
+        self.assertIn("[", report.ratio_text(enough))
 
     def test_interval_covers(self):
         share = covered(stats.estimate)
