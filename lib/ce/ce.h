@@ -88,11 +88,13 @@ hce_status_t hce_ce_copy(hce_ce_t *ce, const hce_ce_copy_t *copy,
  * its memory if that is mapped, else in into, which has room for them. The
  * peer must have said by a counter that they are there. Errors are logged;
  * HCE_ERR_UNSUPPORTED where memory of the peer is only reached by a staging
- * ring, see hce_ce_can_read. */
+ * ring, see the two calls below. */
 hce_status_t hce_ce_read(hce_ce_t *ce, const hce_ce_dst_t *src, size_t len,
                          void *into, const void **at_p);
 /* Can windows of exportable memory of this rank's node peers be read? */
 bool hce_ce_can_read(const hce_ce_t *ce);
+/* And any memory of theirs? */
+bool hce_ce_can_pull(const hce_ce_t *ce);
 
 /* Is an operation that reads and writes footprint bytes on this node, all
  * ranks together, better copied past the caches (HCE_NT_THRESHOLD)? */

@@ -19,6 +19,7 @@
 #include "core/pollable.h"
 #include "core/settings.h"
 #include "core/tuning.h"
+#include "reduce/reduce.h"
 #include "topo/topo.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -193,6 +194,8 @@ static hce_status_t open_parts(hce_comm_h comm,
         status = open_stats(comm);
     if (status == HCE_OK)
         status = hce_queue_init(&comm->queue);
+    if (status == HCE_OK)
+        status = hce_reduce_init();
     if (status == HCE_OK)
         status = hce_run_init(comm);
     if (status == HCE_OK)

@@ -99,8 +99,8 @@ static bool step_lane(hce_comm_h comm, uint32_t index)
     if (!state->is_moved) {
         status = hce_run_move(comm, op, state);
         if (status != HCE_OK)
-            return op->kind == HCE_OP_COPY ? status == HCE_INPROGRESS
-                                           : state->put.posted > before;
+            return op->kind == HCE_OP_PUT ? state->put.posted > before
+                                          : status == HCE_INPROGRESS;
         state->is_moved = true;
     }
     for (; state->posted < op->num_post; state->posted++)
@@ -118,7 +118,13 @@ static bool has_ended(const hce_plan_t *plan, uint32_t index,
            state->put.req.pending == 0;
 }
 
-/* All steps that a lane can make now; a copy lane makes one. */
+/* The CPU moves it, in quanta between which the network has its turn. */
+static bool is_bulk(const hce_plan_lane_t *lane)
+{
+    return lane->kind == HCE_LANE_COPY || lane->kind == HCE_LANE_REDUCE;
+}
+
+/* All steps that a lane can make now; one that copies or adds makes one. */
 static bool progress_lane(hce_comm_h comm, uint32_t index)
 {
     const hce_plan_t *plan = comm->run.launch->plan;
@@ -128,7 +134,7 @@ static bool progress_lane(hce_comm_h comm, uint32_t index)
     while (state->next < plan->lanes[index].num_ops &&
            step_lane(comm, index)) {
         moved = true;
-        if (plan->lanes[index].kind == HCE_LANE_COPY)
+        if (is_bulk(&plan->lanes[index]))
             break;
     }
     if (state->put.req.status != HCE_OK)
@@ -137,8 +143,9 @@ static bool progress_lane(hce_comm_h comm, uint32_t index)
     return moved;
 }
 
-/* Lanes of kind, some of them at most; drops those that have ended. */
-static bool progress_kind(hce_comm_h comm, bool is_copy, unsigned most)
+/* Lanes that are bulk or not, some of them at most; drops those that have
+ * ended. */
+static bool progress_kind(hce_comm_h comm, bool bulk, unsigned most)
 {
     hce_run_t *run = &comm->run;
     const hce_plan_t *plan = run->launch->plan;
@@ -146,16 +153,16 @@ static bool progress_kind(hce_comm_h comm, bool is_copy, unsigned most)
     uint32_t i, k, n = run->num_active, index;
 
     for (k = 0; k < n && most > 0; k++) {
-        i = is_copy ? (run->first_copy + k) % n : k;
+        i = bulk ? (run->first_copy + k) % n : k;
         index = run->active[i];
-        if ((plan->lanes[index].kind == HCE_LANE_COPY) != is_copy)
+        if (is_bulk(&plan->lanes[index]) != bulk)
             continue;
         if (progress_lane(comm, index)) {
             moved = true;
             most--;
         }
     }
-    if (is_copy)
+    if (bulk)
         run->first_copy = n == 0 ? 0 : (run->first_copy + k) % n;
     return moved;
 }

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "core/comm.h"
+#include "reduce/reduce.h"
 #include "util/math.h"
 
 static void start_put(hce_comm_h comm, const hce_plan_op_t *op,
@@ -155,6 +156,86 @@ static hce_status_t step_copy(hce_comm_h comm, const hce_plan_op_t *op,
     return state->copied == op->len ? HCE_OK : HCE_INPROGRESS;
 }
 
+/* Where destinations are here; false if one of them is not mapped. */
+static bool map_dsts(const hce_ce_dst_t *dsts, int num, void **at)
+{
+    int i;
+
+    for (i = 0; i < num; i++) {
+        if (dsts[i].target->how != HCE_CE_MAP)
+            return false;
+        at[i] = dsts[i].target->local + dsts[i].offset;
+    }
+    return true;
+}
+
+/* Sources of a quantum that begins at done; those that are not mapped are
+ * read into the bounce buffer, one behind the other. */
+static hce_status_t find_sources(hce_comm_h comm, const hce_plan_op_t *op,
+                                 uint64_t done, size_t len, const void **at)
+{
+    const hce_plan_ref_t *refs = &comm->run.launch->plan->refs[op->ref];
+    hce_status_t status = HCE_OK;
+    char *into = comm->run.bounce;
+    unsigned i;
+
+    assert(op->num_src <= comm->layout->max_node_size + 1);
+    for (i = 0; i < op->num_src && status == HCE_OK; i++) {
+        into += HCE_RUN_REDUCE_QUANTUM; /* the first part is for the sum */
+        status = find_source(comm, &refs[i], done, len, into, &at[i]);
+    }
+    return status;
+}
+
+/* One quantum of a reduction: straight to its destinations if all of them are
+ * mapped, else by way of the bounce buffer. */
+static hce_status_t step_reduce(hce_comm_h comm, const hce_plan_op_t *op,
+                                hce_run_lane_t *state)
+{
+    const hce_plan_t *plan = comm->run.launch->plan;
+    const hce_plan_ref_t *dst = &plan->refs[op->ref + op->num_src];
+    const void *srcs[HCE_RUN_MAX_DSTS + 1];
+    hce_ce_dst_t dsts[HCE_RUN_MAX_DSTS];
+    void *at[HCE_RUN_MAX_DSTS] = {comm->run.bounce};
+    hce_reduce_kernel_t kernel;
+    hce_reduce_args_t args = {.srcs = srcs, .num_srcs = op->num_src,
+                              .dsts = at, .num_dsts = op->num_dst,
+                              .streaming = comm->run.is_streaming};
+    hce_ce_copy_t copy = {.dsts = dsts, .num_dsts = op->num_dst,
+                          .src = comm->run.bounce};
+    hce_status_t status;
+    unsigned i;
+
+    copy.len = hce_min(op->len - state->copied, HCE_RUN_REDUCE_QUANTUM);
+    if (copy.len == 0)
+        return HCE_OK;
+    status = hce_reduce_kernel_find(plan->params.op, plan->params.datatype,
+                                    &kernel);
+    if (status == HCE_OK)
+        status = find_sources(comm, op, state->copied, copy.len, srcs);
+    if (status != HCE_OK)
+        return status;
+    for (i = 0; i < op->num_dst; i++) {
+        dsts[i] = hce_run_place_node(comm, &dst[i]);
+        dsts[i].offset += state->copied;
+    }
+    if (op->is_last && plan->params.op == HCE_AVG)
+        args.divisor = (uint32_t)hce_comm_size(comm);
+    args.end = copy.len / kernel.elem_size;
+    if (map_dsts(dsts, op->num_dst, at)) {
+        hce_reduce_run(&kernel, &args);
+    } else {
+        at[0] = comm->run.bounce;
+        args.num_dsts = 1;
+        hce_reduce_run(&kernel, &args);
+        status = spread(comm, &copy);
+    }
+    if (status != HCE_OK)
+        return status;
+    state->copied += copy.len;
+    return state->copied == op->len ? HCE_OK : HCE_INPROGRESS;
+}
+
 void hce_run_move_start(hce_comm_h comm, const hce_plan_op_t *op,
                         hce_run_lane_t *state)
 {
@@ -162,6 +243,8 @@ void hce_run_move_start(hce_comm_h comm, const hce_plan_op_t *op,
         start_put(comm, op, state);
     else if (op->kind == HCE_OP_COPY)
         start_copy(comm, op, state);
+    else
+        state->copied = 0;
 }
 
 hce_status_t hce_run_move(hce_comm_h comm, const hce_plan_op_t *op,
@@ -172,9 +255,9 @@ hce_status_t hce_run_move(hce_comm_h comm, const hce_plan_op_t *op,
         return step_put(comm, op, state);
     case HCE_OP_COPY:
         return step_copy(comm, op, state);
-    case HCE_OP_SIGNAL:
+    case HCE_OP_REDUCE:
+        return step_reduce(comm, op, state);
+    default: /* HCE_OP_SIGNAL */
         return HCE_OK;
-    default: /* no builder makes others yet; the dispatcher cannot choose it */
-        return HCE_ERR_INTERNAL;
     }
 }

@@ -24,14 +24,26 @@
 /* How long the puts of a launch that failed may take to end. */
 #define DRAIN_NS (1 * HCE_NS_PER_SEC)
 
-/* Bytes read and written on the node by an AllGather, a rank's share: each
- * slice is read once and written to every rank. */
+/* Bytes read and written on the node. AllGather: each slice is read once and
+ * written to every rank. Reductions: inputs are read, outputs written. */
 static uint64_t footprint(hce_comm_h comm, const hce_plan_t *plan)
 {
+    const hce_plan_params_t *params = &plan->params;
     const hce_layout_t *layout = comm->layout;
     uint64_t local = (uint64_t)layout->node_size[layout->node[comm->rank]];
 
-    return (local + 1) * plan->params.len * (uint64_t)layout->nranks;
+    if (params->coll == HCE_COLL_ALLGATHER)
+        return (local + 1) * hce_plan_recv_len(params);
+    return local * (hce_plan_send_len(params) + hce_plan_recv_len(params));
+}
+
+/* A quantum of a copy, or of a reduction: of each source that a node has, of
+ * one from elsewhere, and of the sum. */
+static size_t bounce_len(hce_comm_h comm)
+{
+    size_t parts = (size_t)comm->layout->max_node_size + 2;
+
+    return hce_max(parts * HCE_RUN_REDUCE_QUANTUM, (size_t)HCE_CE_QUANTUM);
 }
 
 hce_status_t hce_run_init(hce_comm_h comm)
@@ -44,7 +56,7 @@ hce_status_t hce_run_init(hce_comm_h comm)
     run->in_base = calloc(counters, sizeof(*run->in_base));
     run->out_base = calloc(counters, sizeof(*run->out_base));
     run->peers = calloc((size_t)hce_comm_size(comm), sizeof(*run->peers));
-    run->bounce = malloc(HCE_CE_QUANTUM);
+    run->bounce = malloc(bounce_len(comm));
     if (run->in_base == NULL || run->out_base == NULL ||
         run->peers == NULL || run->bounce == NULL) {
         hce_log(ERROR, CORE, "no memory for %u counters", counters);

@@ -38,6 +38,10 @@ typedef struct hce_run_key {
     hce_transport_key_t *key;
 } hce_run_key_t;
 
+/* Bytes of each source that a reduction takes at once: all of them and the
+ * sum fit the caches. */
+#define HCE_RUN_REDUCE_QUANTUM (32u * 1024)
+
 /* Destinations of a copy: ranks of a node. */
 #define HCE_RUN_MAX_DSTS 256
 
@@ -71,7 +75,7 @@ typedef struct hce_run {
     uint32_t num_unready; /* peers of the plan that have not entered */
     uint32_t done_wait;   /* completion waits that are met */
     uint64_t slot; /* of scratch memory, before mod depth */
-    char *bounce;  /* HCE_CE_QUANTUM bytes read from a peer, not mapped */
+    char *bounce;  /* what is read from peers or added up, not in place */
     bool is_streaming;
     bool is_blamed; /* the hub was asked who is stuck */
     uint64_t failed_ns; /* when an error stopped it, 0: no error */

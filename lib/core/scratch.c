@@ -69,6 +69,7 @@ static hce_status_t exchange(hce_comm_h comm, uint64_t deadline)
     hce_scratch_notice_t mine = {
         .addr = (uint64_t)(uintptr_t)scratch->addr,
         .can_read = hce_ce_can_read(comm->ce),
+        .can_pull = hce_ce_can_pull(comm->ce),
     };
     const void *key;
     size_t key_len;
@@ -119,9 +120,12 @@ static void set_limits(hce_comm_h comm)
         .scratch = slot_len(),
         .parcel = attr.parcel,
         .reads = true,
+        .pulls = true,
     };
-    for (r = 0; r < hce_comm_size(comm); r++)
+    for (r = 0; r < hce_comm_size(comm); r++) {
         comm->limits.reads &= comm->scratch.notices[r].can_read != 0;
+        comm->limits.pulls &= comm->scratch.notices[r].can_pull != 0;
+    }
 }
 
 hce_status_t hce_scratch_open(hce_comm_h comm, uint64_t deadline)

@@ -19,7 +19,8 @@
 /* What a rank tells the others. */
 typedef struct hce_scratch_notice {
     uint64_t addr;
-    uint32_t can_read; /* its node peers' scratch memory */
+    uint16_t can_read; /* its node peers' scratch memory */
+    uint16_t can_pull; /* any memory of theirs */
     uint32_t key_len;
     uint8_t key[HCE_TRANSPORT_MAX_KEY];
 } hce_scratch_notice_t;

@@ -36,9 +36,10 @@ static json_t *json_layout(const hce_layout_t *layout)
 /* What the builder knew of the device and the network. */
 static json_t *json_limits(const hce_plan_limits_t *limits)
 {
-    return json_pack("{s:I, s:I, s:b}", "scratch", (json_int_t)limits->scratch,
-                     "parcel", (json_int_t)limits->parcel, "reads",
-                     (int)limits->reads);
+    return json_pack("{s:I, s:I, s:b, s:b}", "scratch",
+                     (json_int_t)limits->scratch, "parcel",
+                     (json_int_t)limits->parcel, "reads", (int)limits->reads,
+                     "pulls", (int)limits->pulls);
 }
 
 static json_t *json_params(const hce_plan_params_t *params)
@@ -145,6 +146,9 @@ static json_t *json_ops(const hce_plan_t *plan)
             json_refs(plan, op->ref + op->num_src, op->num_dst), "wait",
             json_waits(&plan->waits[op->wait], op->num_wait), "post",
             json_posts(&plan->posts[op->post], op->num_post));
+        if (op->is_last) {
+            json_object_set_new(item, "last", json_true());
+        }
         if (json_array_append_new(ops, item) != 0) {
             json_decref(ops);
             return NULL;

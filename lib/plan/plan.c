@@ -224,6 +224,13 @@ void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
     }
 }
 
+void hce_plan_set_last(hce_plan_t *plan)
+{
+    if (plan_build(plan)->status == HCE_OK) {
+        plan_last_op(plan)->is_last = true;
+    }
+}
+
 void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride)
 {
     assert(depth >= 1 && depth <= UINT16_MAX);

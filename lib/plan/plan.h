@@ -89,6 +89,8 @@ typedef struct hce_plan_op {
     uint16_t num_wait;
     uint16_t num_post;
     uint8_t kind; /* hce_plan_kind_t */
+    bool is_last; /* REDUCE: of all ranks' contributions; averages are divided
+                     here and nowhere else */
 } hce_plan_op_t;
 
 typedef enum hce_plan_lane_kind {
@@ -123,6 +125,7 @@ typedef struct hce_plan_limits {
     uint64_t parcel;  /* most bytes of a put that carries the entry; 0: none
                          can */
     bool reads;       /* ops may read SCRATCH of node peers */
+    bool pulls;       /* and SEND and RECV */
 } hce_plan_limits_t;
 
 /* The pure function's arguments. */
@@ -192,6 +195,8 @@ void hce_plan_add_src(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
                       uint64_t offset);
 void hce_plan_add_dst(hce_plan_t *plan, int rank, hce_plan_buf_t buf,
                       uint64_t offset);
+/* The last op is a REDUCE that completes its sums. */
+void hce_plan_set_last(hce_plan_t *plan);
 /* The last ref is one of depth slots, stride bytes apart. */
 void hce_plan_set_slots(hce_plan_t *plan, int depth, uint64_t stride);
 /* The same at offset of the scratch memory of one launch: two launches that

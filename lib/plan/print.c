@@ -138,8 +138,9 @@ static void print_op(const hce_plan_t *plan, const hce_plan_op_t *op,
     char name[HCE_PLAN_NAME_SIZE];
     int i;
 
-    fprintf(out, "%-6s lane %u, %" PRIu64 " bytes",
-            hce_plan_kind_string(op->kind), op->lane, op->len);
+    fprintf(out, "%-6s lane %u, %" PRIu64 " bytes%s",
+            hce_plan_kind_string(op->kind), op->lane, op->len,
+            op->is_last ? ", last" : "");
     for (i = 0; i < op->num_src + op->num_dst; i++) {
         fputs(i == 0 ? ":" : i == op->num_src ? " ->" : "", out);
         print_ref(&plan->refs[op->ref + i], out);

@@ -221,6 +221,9 @@ static bool read_ops(hce_plan_reader_t *r, const json_t *root)
             return false;
         }
         hce_plan_add_op(r->plan, (hce_plan_kind_t)kind, (uint32_t)lane, len);
+        if (json_is_true(json_object_get(json, "last"))) {
+            hce_plan_set_last(r->plan);
+        }
         if (!read_refs(r, json, "src") || !read_refs(r, json, "dst") ||
             !read_waits(r, json, "wait", hce_plan_add_wait) ||
             !read_posts(r, json)) {
@@ -337,7 +340,8 @@ static bool read_limits(hce_plan_reader_t *r, const json_t *params,
 
     return hce_plan_read_bytes(r, limits, "scratch", &limits_p->scratch) &&
            hce_plan_read_bytes(r, limits, "parcel", &limits_p->parcel) &&
-           hce_plan_read_bool(r, limits, "reads", &limits_p->reads);
+           hce_plan_read_bool(r, limits, "reads", &limits_p->reads) &&
+           hce_plan_read_bool(r, limits, "pulls", &limits_p->pulls);
 }
 
 static bool read_params(hce_plan_reader_t *r, const json_t *root,

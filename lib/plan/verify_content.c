@@ -449,6 +449,27 @@ static bool content_reduce(hce_verify_content_t *c, uint32_t *first_p,
     return true;
 }
 
+/* Whoever completes a sum knows it, and nobody else does. */
+static bool content_check_last(hce_verify_content_t *c,
+                               const hce_plan_op_t *op, uint32_t first)
+{
+    char name[HCE_VERIFY_NAME_SIZE];
+    uint32_t i, index = c->instance % hce_verify_num_ops(c->v);
+
+    for (i = first; hce_verify_coll(c->v) != HCE_COLL_ALLGATHER &&
+                    i < c->num_pieces;
+         i++) {
+        if ((c->pieces[i].value.set == c->full) != op->is_last) {
+            return hce_verify_fault(
+                c->v, "launch %d: %s %s", c->launch,
+                hce_verify_name_op(c->v, index, name),
+                op->is_last ? "is the last, but contributions are missing"
+                            : "completes its sums, but is not the last");
+        }
+    }
+    return true;
+}
+
 /* A destination may lie on a source, but not beside its beginning: bytes
  * would be overwritten before they are read. */
 static bool content_check_shift(hce_verify_content_t *c,
@@ -499,6 +520,9 @@ bool hce_verify_content_apply(hce_verify_content_t *c, uint32_t op_index,
             (i > 0 && !content_reduce(c, &first, from, op->len))) {
             return false;
         }
+    }
+    if (op->kind == HCE_OP_REDUCE && !content_check_last(c, op, first)) {
+        return false;
     }
     for (i = 0; i < op->num_dst; i++) {
         if (!content_write(c, &refs[op->num_src + i], op->len, first)) {

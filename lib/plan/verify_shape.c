@@ -188,6 +188,16 @@ static bool shape_dst(const shape_t *s, const hce_plan_ref_t *dst)
     return true;
 }
 
+/* Of a node peer. */
+static bool may_read(const shape_t *s, const hce_plan_ref_t *src)
+{
+    const hce_plan_limits_t *limits = &s->plan->params.limits;
+
+    return src->buf == HCE_BUF_SEND || src->buf == HCE_BUF_RECV
+               ? limits->pulls
+               : limits->reads;
+}
+
 static bool shape_refs(const shape_t *s)
 {
     const hce_plan_op_t *op = s->op;
@@ -206,7 +216,7 @@ static bool shape_refs(const shape_t *s)
             return shape_fault(s, "reads what it cannot reach");
         }
         if (refs[i].rank != s->rank && s->v->builder != NULL &&
-            !s->plan->params.limits.reads) {
+            !may_read(s, &refs[i])) {
             return shape_fault(s, "reads what a node peer owns, which is not "
                                   "possible here");
         }

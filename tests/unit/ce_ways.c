@@ -174,6 +174,11 @@ static void targets_get(ranks_self_t *self, hce_ce_target_t *targets)
     }
 }
 
+static bool is_forced_to_stage(const ranks_self_t *self)
+{
+    return self->spec->force[self->proc] == HCE_CE_FORCE_STAGED;
+}
+
 /* What lrank has gathered, read from here. scratch: SLICE_MAX bytes */
 static void slices_read(ranks_self_t *self, const hce_ce_target_t *target,
                         size_t len, uint64_t iteration, char *scratch)
@@ -191,15 +196,17 @@ static void slices_read(ranks_self_t *self, const hce_ce_target_t *target,
 
             part = hce_min(len - done, sizeof(into));
             status = hce_ce_read(self->ce, &src, part, into, &at);
-            if (target->how == HCE_CE_STAGED) {
+            if (target->how == HCE_CE_STAGED && is_forced_to_stage(self)) {
                 RANKS_CHECK(status == HCE_ERR_UNSUPPORTED);
-                RANKS_CHECK(self->spec->force[self->proc] !=
-                                HCE_CE_FORCE_STAGED ||
-                            !hce_ce_can_read(self->ce));
+                RANKS_CHECK(!hce_ce_can_read(self->ce));
+            }
+            if (status == HCE_ERR_UNSUPPORTED) {
+                RANKS_CHECK(target->how == HCE_CE_STAGED);
+                RANKS_CHECK(!hce_ce_can_pull(self->ce));
                 return;
             }
             RANKS_CHECK(status == HCE_OK);
-            RANKS_CHECK((at == into) == (target->how == HCE_CE_VM));
+            RANKS_CHECK((at == into) == (target->how != HCE_CE_MAP));
             RANKS_CHECK(memcmp(at, scratch + done, part) == 0);
         }
     }

@@ -75,7 +75,8 @@ static void read_back_one(const hce_plan_builder_t *builder, uint64_t len)
     world_t w;
 
     world_init(&w, "2,1,3", 6, len);
-    w.params.limits = (hce_plan_limits_t){64 * HCE_KIB, 64 * HCE_KIB, true};
+    w.params.limits = (hce_plan_limits_t){64 * HCE_KIB, 64 * HCE_KIB, true,
+                                             false};
     w.params.contexts = 2;
     w.params.in_place = len % 2;
     world_build(&w, builder);
@@ -209,6 +210,7 @@ static void wrong_heads(void **state)
     assert_refused("0.params", "limits", NULL, "\"scratch\"");
     assert_refused("0.params.limits", "parcel", "-1", "\"parcel\"");
     assert_refused("0.params.limits", "reads", "1", "true or false");
+    assert_refused("0.params.limits", "pulls", "1", "true or false");
     assert_refused("0.params", "in_place", "0", "expected true or false");
     assert_refused("0", "scratch_bytes", NULL, "\"scratch_bytes\"");
 }

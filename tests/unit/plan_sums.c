@@ -75,6 +75,7 @@ static void make_one_pass(world_t *w, bool in_place)
         hce_plan_add_op(plan, HCE_OP_REDUCE,
                         hce_plan_add_lane(plan, HCE_LANE_REDUCE, -1, 0, 0),
                         SHARD);
+        hce_plan_set_last(plan);
         for (i = 0; i < RANKS; i++) {
             hce_plan_add_src(plan, i, HCE_BUF_SEND, at);
         }
@@ -151,7 +152,15 @@ static void one_pass_spoiled(void **state)
     memmove(&w.plans[2]->refs[op->ref + 2], &w.plans[2]->refs[op->ref + 3],
             RANKS * sizeof(hce_plan_ref_t));
     op->num_src--;
+    world_assert_fault(&w, NULL, "is the last, but contributions are missing");
+    op->is_last = false;
     world_assert_fault(&w, NULL, "is not the sum of all ranks'");
+    world_cleanup(&w);
+
+    /* Nobody would divide an average. */
+    make_one_pass(&w, false);
+    reduce_op(&w, 0)->is_last = false;
+    world_assert_fault(&w, NULL, "completes its sums, but is not the last");
     world_cleanup(&w);
 }
 
@@ -184,6 +193,7 @@ static void make_naive(world_t *w, hce_coll_t coll, int first)
         hce_plan_add_op(plan, HCE_OP_REDUCE,
                         hce_plan_add_lane(plan, HCE_LANE_REDUCE, -1, 0, 0),
                         len);
+        hce_plan_set_last(plan);
         for (i = 0; i < RANKS; i++) {
             hce_plan_add_src(plan, (i + (rank == 1 ? first : 0)) % RANKS,
                              HCE_BUF_SEND, at);
@@ -282,6 +292,9 @@ static void ring_add_sum(hce_plan_t *plan, uint32_t lane, int step, int rank)
     int chunk = (rank + 2 * RANKS - 2 - step) % RANKS;
 
     hce_plan_add_op(plan, HCE_OP_REDUCE, lane, SHARD);
+    if (step == RANKS - 2) {
+        hce_plan_set_last(plan);
+    }
     hce_plan_add_src(plan, rank, HCE_BUF_SCRATCH, (uint64_t)step * SHARD);
     hce_plan_add_src(plan, rank, HCE_BUF_SEND, (uint64_t)chunk * SHARD);
     hce_plan_add_dst(plan, rank, HCE_BUF_RECV, (uint64_t)chunk * SHARD);

@@ -22,6 +22,7 @@
 typedef struct hce_ce_peer {
     int rank;
     bool is_local;    /* of this process (perhaps this rank itself) */
+    bool can_vm;      /* process_vm_readv and _writev work with it */
     bool map_windows; /* windows of exportable memory are reached as mapped */
     bool stages;      /* writes to me through its ring */
     hce_ce_how_t how; /* memory in no window */

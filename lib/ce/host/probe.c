@@ -70,11 +70,11 @@ hce_status_t hce_ce_probe_peer(hce_ce_t *ce, int lrank)
      * map 1.2 to 2.5 times as fast as process_vm_writev, from 1 KB to 16 MB:
      * the kernel looks up and pins every page. */
     peer->how = HCE_CE_STAGED;
-    if (force == HCE_CE_FORCE_MAP || force == HCE_CE_FORCE_VM) {
+    if (force != HCE_CE_FORCE_STAGED)
         why = vm_probe(ce, peer);
-        if (why == NULL)
-            peer->how = HCE_CE_VM;
-    }
+    peer->can_vm = force != HCE_CE_FORCE_STAGED && why == NULL;
+    if (peer->can_vm && force != HCE_CE_FORCE_AUTO)
+        peer->how = HCE_CE_VM;
     if (force == HCE_CE_FORCE_VM && why != NULL)
         return hce_ce_fail(ce, HCE_ERR_UNSUPPORTED,
                            "HCE_HOST_COPY=vm: rank %d cannot write to rank "

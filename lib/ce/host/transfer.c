@@ -244,6 +244,16 @@ bool hce_ce_can_read(const hce_ce_t *ce)
     return true;
 }
 
+bool hce_ce_can_pull(const hce_ce_t *ce)
+{
+    int l;
+
+    for (l = 0; l < ce->num_lranks; l++)
+        if (ce->peers[l].how != HCE_CE_MAP && !ce->peers[l].can_vm)
+            return false;
+    return true;
+}
+
 static hce_status_t vm_read(hce_ce_t *ce, const hce_ce_dst_t *src, void *into,
                             size_t len)
 {
@@ -269,30 +279,29 @@ hce_status_t hce_ce_read(hce_ce_t *ce, const hce_ce_dst_t *src, size_t len,
                          void *into, const void **at_p)
 {
     const hce_ce_target_t *target = src->target;
-    int rank = ce->peers[target->lrank].rank;
+    const hce_ce_peer_t *peer = &ce->peers[target->lrank];
     hce_status_t status;
 
     if (src->offset > target->len || len > target->len - src->offset) {
         hce_log(ERROR, CE,
                 "read of %llu + %zu of a buffer of %llu bytes of rank %d",
                 (unsigned long long)src->offset, len,
-                (unsigned long long)target->len, rank);
+                (unsigned long long)target->len, peer->rank);
         return HCE_ERR_INTERNAL;
     }
-    switch (target->how) {
-    case HCE_CE_MAP:
+    if (target->how == HCE_CE_MAP) {
         *at_p = target->local + src->offset;
         return HCE_OK;
-    case HCE_CE_VM:
-        status = vm_read(ce, src, into, len);
-        if (status == HCE_OK)
-            *at_p = into;
-        return status;
-    default:
+    }
+    if (!peer->can_vm) {
         hce_log(ERROR, CE, "memory of rank %d can only be staged, not read",
-                rank);
+                peer->rank);
         return HCE_ERR_UNSUPPORTED;
     }
+    status = vm_read(ce, src, into, len);
+    if (status == HCE_OK)
+        *at_p = into;
+    return status;
 }
 
 hce_status_t hce_ce_post(hce_ce_t *ce, int lrank, uint32_t index,
