@@ -23,11 +23,6 @@
 
 #include <cmocka.h>
 
-static uint64_t soon(void)
-{
-    return hce_clock_deadline(RANKS_LIMIT_NS);
-}
-
 /* A socket that is bound and, if backlog is not 0, listens. */
 static int port_hold(int port, int backlog)
 {
@@ -57,7 +52,7 @@ static bool port_answers(int port)
 
 static void port_await(int port)
 {
-    uint64_t deadline = soon();
+    uint64_t deadline = ranks_soon();
 
     while (!port_answers(port)) {
         assert_true(hce_clock_ns() < deadline);
@@ -73,7 +68,7 @@ static void job_run(ranks_self_t *self)
 
     RANKS_CHECK(self, strcmp(hce_boot_name(self->boot), "env") == 0);
     RANKS_CHECK(self, hce_boot_allgather(self->boot, me, sizeof(me), all,
-                                         soon()) == HCE_OK);
+                                         ranks_soon()) == HCE_OK);
     for (int r = 0; r < self->size; r++) {
         RANKS_CHECK(self, all[r][0] == me[0]);
         RANKS_CHECK(self, all[r][1] == r);
@@ -229,7 +224,7 @@ static void twin_run(ranks_self_t *self)
     int me = self->rank, all[RANKS_MAX];
 
     RANKS_CHECK(self, hce_boot_allgather(self->boot, &me, sizeof(me), all,
-                                         soon()) == HCE_OK);
+                                         ranks_soon()) == HCE_OK);
     for (int r = 0; r < self->size; r++) {
         RANKS_CHECK(self, all[r] == r);
     }
@@ -255,7 +250,7 @@ static void rank_main(int gate, int rank, job_t *job)
 {
     ranks_self_t self = {.rank = rank};
     hce_boot_params_t params = {.bootstrap = HCE_BOOTSTRAP_ENV,
-                                .deadline = soon()};
+                                .deadline = ranks_soon()};
     char byte, text[16];
 
     setenv("MASTER_ADDR", "127.0.0.1", 1);
@@ -327,7 +322,7 @@ static void several_run(ranks_self_t *self)
 
     for (int i = 0; i < 4; i++) {
         hce_boot_params_t params = {.bootstrap = HCE_BOOTSTRAP_AUTO,
-                                    .deadline = soon()};
+                                    .deadline = ranks_soon()};
 
         RANKS_CHECK(self, hce_boot_create(&params, &boots[i]) == HCE_OK);
         if (self->failures > 0) {
@@ -335,7 +330,7 @@ static void several_run(ranks_self_t *self)
         }
     }
     for (int i = 3; i >= 0; i--) {
-        RANKS_CHECK(self, hce_boot_barrier(boots[i], soon()) == HCE_OK);
+        RANKS_CHECK(self, hce_boot_barrier(boots[i], ranks_soon()) == HCE_OK);
         hce_boot_goodbye(boots[i], 10 * HCE_NS_PER_SEC);
         hce_boot_destroy(boots[i]);
     }

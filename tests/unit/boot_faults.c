@@ -14,18 +14,11 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static uint64_t soon(void)
-{
-    return hce_clock_deadline(RANKS_LIMIT_NS);
-}
 
 /* What every rank but the victim must learn. */
 typedef struct expected {
@@ -38,7 +31,7 @@ typedef struct expected {
 /* All later calls fail alike, and at once. */
 static void dead_check(ranks_self_t *self)
 {
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) ==
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) ==
                           (hce_status_t)self->news.news.status);
 }
 
@@ -49,7 +42,7 @@ static void killed_run(ranks_self_t *self)
     const expected_t *expected = self->arg;
     char name[64];
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == expected->victim) {
         raise(SIGKILL);
     }
@@ -80,11 +73,12 @@ static void killed_in_call_run(ranks_self_t *self)
 {
     const expected_t *expected = self->arg;
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == expected->victim) {
         raise(SIGKILL);
     }
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_ERR_GONE);
+    RANKS_CHECK(self,
+                hce_boot_barrier(self->boot, ranks_soon()) == HCE_ERR_GONE);
     ranks_check_news(self, HCE_ERR_GONE, expected->victim, "is gone");
 }
 
@@ -117,12 +111,12 @@ static void killed_in_split_run(ranks_self_t *self)
     if (self->rank == 2) {
         RANKS_CHECK(self,
                     hce_boot_allgather(self->boot, &choice, sizeof(choice),
-                                       choices, soon()) == HCE_OK);
+                                       choices, ranks_soon()) == HCE_OK);
         RANKS_CHECK(self, hce_boot_allgather(self->boot, place, sizeof(place),
-                                             places, soon()) == HCE_OK);
+                                             places, ranks_soon()) == HCE_OK);
         raise(SIGKILL);
     }
-    RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, soon(), &boot) ==
+    RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, ranks_soon(), &boot) ==
                           HCE_ERR_GONE);
     RANKS_CHECK(self, boot == NULL);
     ranks_check_news(self, HCE_ERR_GONE, 2, "rank 2 on ");
@@ -142,7 +136,7 @@ static void test_killed_in_split(void **state)
 /* exit without a goodbye is no better than a crash. */
 static void exit_run(ranks_self_t *self)
 {
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 1) {
         _exit(0);
     }
@@ -172,7 +166,7 @@ static void stopped_run(ranks_self_t *self)
 {
     stop_t *stop = self->arg;
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
     stop->shared->attached++;
     ranks_check_news(self, HCE_ERR_SILENT, stop->victim,
@@ -183,7 +177,7 @@ static void stopped_run(ranks_self_t *self)
 
 static void atomic_await(_Atomic int *value, int wanted)
 {
-    uint64_t deadline = soon();
+    uint64_t deadline = ranks_soon();
 
     while (*value < wanted && hce_clock_ns() < deadline) {
         usleep(1000);
@@ -224,14 +218,14 @@ static void suspended_run(ranks_self_t *self)
 {
     stop_t *stop = self->arg;
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
     stop->shared->attached++;
     while (stop->shared->informed == 0 && self->failures == 0) {
         RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 20));
     }
     RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC / 2));
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
 }
 
@@ -266,13 +260,13 @@ static void test_suspended(void **state)
 /* Without a first hce_boot_progress nobody watches a rank. */
 static void unattached_run(ranks_self_t *self)
 {
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 1) {
         usleep(1500000); /* busy with its own start */
     } else {
         RANKS_CHECK(self, !ranks_await_news(self, HCE_NS_PER_SEC));
     }
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     hce_boot_goodbye(self->boot, 10 * HCE_NS_PER_SEC);
     RANKS_CHECK(self, self->news.count == 0);
 }
@@ -300,7 +294,7 @@ static void stuck_run(ranks_self_t *self)
     const hce_boot_report_t *report = &stuck->reports[self->rank];
 
     hce_boot_set_report(self->boot, report);
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == stuck->complains) {
         hce_boot_stuck(self->boot, report->call, report->waits_for,
                        "the snapshot");
@@ -365,14 +359,14 @@ static void abort_run(ranks_self_t *self)
     hce_boot_t *witness = NULL;
 
     /* A second group tells what all ranks have heard in the first. */
-    RANKS_CHECK(self,
-                hce_boot_split(self->boot, 0, 0, soon(), &witness) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_split(self->boot, 0, 0, ranks_soon(),
+                                     &witness) == HCE_OK);
     snprintf(mine.text, sizeof(mine.text), "rank %d aborts", self->rank);
     hce_boot_abort(self->boot, &mine);
     RANKS_CHECK(self, ranks_await_news(self, RANKS_NEWS_NS));
     RANKS_CHECK(self,
                 hce_boot_allgather(witness, &self->news.news, sizeof(all[0]),
-                                   all, soon()) == HCE_OK);
+                                   all, ranks_soon()) == HCE_OK);
     for (int r = 0; r < self->size; r++) {
         RANKS_CHECK(self, memcmp(&all[r], &all[0], sizeof(all[0])) == 0);
     }
@@ -397,7 +391,7 @@ static void shadow_run(ranks_self_t *self)
     hce_boot_news_t mine = {
         .status = HCE_ERR_TRANSPORT, .rank = 2, .text = "endpoint broken"};
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 2) {
         raise(SIGKILL);
     }
@@ -416,87 +410,13 @@ static void test_shadow(void **state)
     }
 }
 
-/* --- exchanges that do not fit --- */
-
-static void mismatch_run(ranks_self_t *self)
-{
-    char in[8] = "", out[8 * 3];
-    hce_status_t status;
-
-    if (self->rank == 1) {
-        status = hce_boot_barrier(self->boot, soon());
-    } else {
-        status = hce_boot_allgather(self->boot, in, 8, out, soon());
-    }
-    RANKS_CHECK(self, status == HCE_ERR_MISMATCH);
-    ranks_check_news(self, HCE_ERR_MISMATCH, 1,
-                     "calls barrier where rank 0 calls allgather");
-}
-
-static void length_run(ranks_self_t *self)
-{
-    char in[8] = "", out[8 * 3];
-    size_t len = self->rank == 2 ? 4 : 8;
-
-    RANKS_CHECK(self, hce_boot_allgather(self->boot, in, len, out, soon()) ==
-                          HCE_ERR_MISMATCH);
-    ranks_check_news(self, HCE_ERR_MISMATCH, 2,
-                     "gives 4 bytes to allgather, rank 0 gives 8");
-}
-
-/* Rank self->arg never comes. */
-static void late_run(ranks_self_t *self)
-{
-    const int *absent = self->arg;
-    char text[64];
-
-    if (self->rank != *absent) {
-        RANKS_CHECK(self,
-                    hce_boot_barrier(self->boot,
-                                     hce_clock_deadline(HCE_NS_PER_SEC / 5)) ==
-                        HCE_ERR_TIMEOUT);
-    }
-    snprintf(text, sizeof(text), "rank %d on ", *absent);
-    ranks_check_news(self, HCE_ERR_TIMEOUT, *absent, text);
-    RANKS_CHECK(self, strstr(self->news.news.text, "has not come") != NULL);
-}
-
-static void left_run(ranks_self_t *self)
-{
-    const int *leaver = self->arg;
-
-    if (self->rank == *leaver) {
-        hce_boot_goodbye(self->boot, 0);
-        return;
-    }
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_ERR_GONE);
-    ranks_check_news(self, HCE_ERR_GONE, *leaver,
-                     "has left the group, which rank");
-}
-
-static void test_exchange_errors(void **state)
-{
-    ranks_spec_t spec = {.size = 3, .fn = mismatch_run};
-
-    assert_int_equal(ranks_threads(&spec), 0);
-    spec.fn = length_run;
-    assert_int_equal(ranks_threads(&spec), 0);
-    for (int r = 0; r < 3; r++) {
-        spec.arg = &r;
-        spec.fn = late_run;
-        assert_int_equal(ranks_threads(&spec), 0);
-        spec.fn = left_run;
-        assert_int_equal(ranks_threads(&spec), 0);
-    }
-}
-
 /* --- good order --- */
 
 /* Whoever is first ends the process while the others may still be at their
  * last call. */
 static void goodbye_run(ranks_self_t *self)
 {
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     hce_boot_progress(self->boot);
     if (self->rank == *(int *)self->arg) {
         hce_boot_goodbye(self->boot, 0);
@@ -522,7 +442,7 @@ static void fork_run(ranks_self_t *self)
 {
     pid_t child;
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 1) {
         child = fork();
         if (child == 0) {
@@ -531,12 +451,13 @@ static void fork_run(ranks_self_t *self)
             _exit(0);
         }
         /* The parent goes on as if nothing had happened. */
-        RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+        RANKS_CHECK(self,
+                    hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
         RANKS_CHECK(self, write(*(int *)self->arg, &child, sizeof(child)) ==
                               sizeof(child));
         raise(SIGKILL);
     }
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     ranks_check_news(self, HCE_ERR_GONE, 1, "is gone");
 }
 
@@ -556,76 +477,6 @@ static void test_fork(void **state)
     close(fds[1]);
 }
 
-/* --- nonsense from a rank --- */
-
-typedef struct nonsense {
-    const void *bytes;
-    size_t len;
-    int from; /* rank */
-} nonsense_t;
-
-static void nonsense_run(ranks_self_t *self)
-{
-    const nonsense_t *nonsense = self->arg;
-    int victim = nonsense->from;
-    char name[32];
-
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
-    if (self->rank == victim) {
-        for (int i = 0; i < self->boot->num_links; i++) {
-            RANKS_CHECK(self, send(self->boot->links[i].conn.fd,
-                                   nonsense->bytes, nonsense->len,
-                                   MSG_NOSIGNAL) == (ssize_t)nonsense->len);
-        }
-        (void)ranks_await_news(self, RANKS_NEWS_NS);
-        return;
-    }
-    snprintf(name, sizeof(name), "rank %d on ", victim);
-    ranks_check_news(self, HCE_ERR_TRANSPORT, victim, name);
-}
-
-static void nonsense_check(const void *bytes, size_t len)
-{
-    for (int from = 0; from < 2; from++) {
-        nonsense_t nonsense = {bytes, len, from};
-        ranks_spec_t spec = {.size = 3, .fn = nonsense_run, .arg = &nonsense};
-
-        assert_int_equal(ranks_threads(&spec), 0);
-    }
-}
-
-static void test_nonsense(void **state)
-{
-    struct {
-        hce_boot_frame_t frame;
-        uint8_t body[600];
-    } msg = {.frame = {.magic = HCE_BOOT_MAGIC,
-                       .version = HCE_BOOT_WIRE_VERSION,
-                       .type = HCE_BOOT_HEARTBEAT,
-                       .len = UINT32_MAX}};
-
-    nonsense_check("GET / HTTP/1.0\r\n\r\n", 18);
-    nonsense_check(&msg, sizeof(msg.frame)); /* too long */
-    msg.frame.len = 4;                       /* for a heartbeat */
-    nonsense_check(&msg, sizeof(msg.frame) + 4);
-    msg.frame.type = 99;
-    nonsense_check(&msg, sizeof(msg.frame) + 4);
-    msg.frame.type = HCE_BOOT_HELLO;
-    nonsense_check(&msg, sizeof(msg.frame) + 4);
-    msg.frame.type = 0;
-    nonsense_check(&msg, sizeof(msg.frame) + 4);
-    msg.frame.type = HCE_BOOT_HEARTBEAT;
-    msg.frame.len = sizeof(hce_boot_heartbeat_t);
-    msg.frame.version++;
-    nonsense_check(&msg, sizeof(msg.frame) + msg.frame.len);
-    msg.frame.version--;
-    memset(msg.body, 0x77, sizeof(msg.body)); /* waits for no such rank */
-    nonsense_check(&msg, sizeof(msg.frame) + msg.frame.len);
-    msg.frame.type = HCE_BOOT_NEWS;
-    msg.frame.len = sizeof(hce_boot_news_msg_t);
-    nonsense_check(&msg, sizeof(msg.frame) + msg.frame.len);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,10 +490,8 @@ int main(void)
         cmocka_unit_test(test_stuck),
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_exchange_errors),
         cmocka_unit_test(test_goodbye),
         cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_nonsense),
     };
 
     ranks_setup();

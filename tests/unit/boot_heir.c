@@ -21,11 +21,6 @@
 
 #include <cmocka.h>
 
-static uint64_t soon(void)
-{
-    return hce_clock_deadline(RANKS_LIMIT_NS);
-}
-
 /* RANKS_MAX numbers that children see, too. */
 static _Atomic int *shared_get(void)
 {
@@ -51,7 +46,7 @@ typedef struct orphans {
 /* Until the hub is another one, and this rank belongs to it. */
 static bool hub_await(ranks_self_t *self, int hub)
 {
-    uint64_t deadline = soon();
+    uint64_t deadline = ranks_soon();
     bool is_settled = false;
 
     while (!is_settled && hce_clock_ns() < deadline &&
@@ -71,7 +66,7 @@ static bool hub_await(ranks_self_t *self, int hub)
  * news of each other. */
 static void all_await(ranks_self_t *self, _Atomic int *moved, int num)
 {
-    uint64_t deadline = soon();
+    uint64_t deadline = ranks_soon();
 
     ++*moved;
     while (*moved < num && !ranks_await_news(self, HCE_NS_PER_MS) &&
@@ -89,7 +84,7 @@ static void orphans_run(ranks_self_t *self)
     int complains = self->size - 1 - (orphans->victim == self->size - 1);
     char text[64];
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     for (int hub = 0; hub < orphans->leavers; hub++) {
         _Atomic int *moved = &orphans->moved[hub + 1];
 
@@ -114,7 +109,7 @@ static void orphans_run(ranks_self_t *self)
     ranks_check_news(self, orphans->is_stuck ? HCE_ERR_TIMEOUT : HCE_ERR_GONE,
                      orphans->victim, text);
     /* Exchanges are over since rank 0 has left; news came first. */
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) ==
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) ==
                           (hce_status_t)self->news.news.status);
     hce_boot_goodbye(self->boot, 2 * HCE_NS_PER_SEC);
 }
@@ -151,7 +146,7 @@ static void crossing_run(ranks_self_t *self)
 {
     uint64_t seed = *(uint64_t *)self->arg + (uint64_t)self->rank;
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     RANKS_CHECK(self,
                 !ranks_await_news(self, hce_rand_next(&seed) % HCE_NS_PER_MS));
     hce_boot_goodbye(self->boot, hce_rand_next(&seed) % 3 * HCE_NS_PER_MS);
@@ -173,7 +168,7 @@ static void stranger_run(ranks_self_t *self)
     hce_boot_addr_t addr;
     int fds[8];
 
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 0) {
         hce_boot_lock(self->boot);
         addr = self->boot->heir.place.addrs[0];
@@ -219,7 +214,7 @@ typedef struct unread {
 /* Without progress. */
 static void step_await(const unread_t *unread, int step)
 {
-    uint64_t deadline = soon();
+    uint64_t deadline = ranks_soon();
 
     while (*unread->steps < step && hce_clock_ns() < deadline) {
         usleep(1000);
@@ -232,7 +227,7 @@ static void unread_run(ranks_self_t *self)
     hce_boot_report_t report = {.call = 7, .waits_for = unread->victim};
 
     hce_boot_set_report(self->boot, &report);
-    RANKS_CHECK(self, hce_boot_barrier(self->boot, soon()) == HCE_OK);
+    RANKS_CHECK(self, hce_boot_barrier(self->boot, ranks_soon()) == HCE_OK);
     if (self->rank == 0) {
         step_await(unread, 1);
         hce_boot_goodbye(self->boot, 0);

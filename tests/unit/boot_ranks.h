@@ -20,6 +20,12 @@
 /* For everything that must happen; far more than it takes. */
 #define RANKS_LIMIT_NS (60 * HCE_NS_PER_SEC)
 
+/* The deadline of what begins now. */
+static inline uint64_t ranks_soon(void)
+{
+    return hce_clock_deadline(RANKS_LIMIT_NS);
+}
+
 typedef struct ranks_news {
     _Atomic int count; /* calls of the callback */
     hce_boot_news_t news;
