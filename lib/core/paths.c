@@ -32,6 +32,8 @@ const hce_plan_builder_t *const hce_paths[] = {
     &hce_ring_short_allgather,
     &hce_eager_allgather,
     &hce_flat_allgather,
+    &hce_direct_reduce_scatter,
+    &hce_direct_allreduce,
     NULL,
 };
 

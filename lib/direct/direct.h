@@ -2,7 +2,7 @@
  * Copyright (c) the libhce authors
  *
  * Plans of the paths "direct" and "eager": straight to where data belong, in
- * one hop between nodes. Pure.
+ * one hop between nodes, one pass inside a node. Pure.
  */
 #ifndef HCE_DIRECT_DIRECT_H
 #define HCE_DIRECT_DIRECT_H
@@ -16,5 +16,9 @@ extern const hce_plan_builder_t hce_direct_allgather;
 /* Small slices: no handshake, through slots of scratch memory; in log2 hops
  * where there are many nodes. */
 extern const hce_plan_builder_t hce_eager_allgather;
+
+/* In one pass over the inputs of all ranks; one node. */
+extern const hce_plan_builder_t hce_direct_reduce_scatter;
+extern const hce_plan_builder_t hce_direct_allreduce;
 
 #endif

@@ -2,4 +2,5 @@
 libhcecore_la_SOURCES += \
 	lib/direct/direct.h \
 	lib/direct/eager.c \
+	lib/direct/reduce.c \
 	lib/direct/allgather.c

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Reductions are run as a plan says: an AllReduce in one pass, by a builder of
- * this test, over memory that is mapped, windows of it, and memory that is
- * read and written through the kernel; in place and not; with values whose
- * sums are exact, in calls that follow each other with no barrier.
+ * Reductions are run as a plan says: an AllReduce in one pass, over memory
+ * that is mapped, windows of it, memory that is read and written through the
+ * kernel, and memory that can only be staged; in place and not; with values
+ * whose sums are exact, in calls that follow each other with no barrier.
  */
 #include "config.h"
 
@@ -15,78 +15,13 @@
 #include "core/args.h"
 #include "core/coll.h"
 #include "core/comm.h"
+#include "direct/direct.h"
 #include "job.h"
 #include "plan/plan.h"
 
 #define SIZE  4
 #define COUNT 100003 /* elements: more than a quantum, and odd */
 #define CALLS 12
-
-/* Elements from and to of rank's shard. */
-static uint64_t shard_start(const hce_plan_params_t *params, int rank)
-{
-    uint64_t elem = hce_datatype_size(params->datatype);
-    uint64_t count = params->len / elem;
-
-    return count * (uint64_t)rank / (uint64_t)params->layout->nranks * elem;
-}
-
-static void add_pass(hce_plan_t *plan)
-{
-    const hce_plan_params_t *params = &plan->params;
-    int me = params->rank, n = params->layout->nranks, i;
-    uint64_t at = shard_start(params, me);
-    uint32_t entry = hce_plan_add_lane(plan, HCE_LANE_ENTRY, -1, 0, 0);
-
-    for (i = 1; i < n; i++) {
-        hce_plan_add_op(plan, HCE_OP_SIGNAL, entry, 0);
-        hce_plan_add_post(plan, (me + i) % n, HCE_SLOT_READY, 1);
-    }
-    hce_plan_add_op(plan, HCE_OP_REDUCE,
-                    hce_plan_add_lane(plan, HCE_LANE_REDUCE, -1, 0, 0),
-                    shard_start(params, me + 1) - at);
-    hce_plan_set_last(plan);
-    for (i = 0; i < n; i++)
-        hce_plan_add_src(plan, i, HCE_BUF_SEND, at);
-    for (i = 0; i < n; i++)
-        hce_plan_add_dst(plan, i, HCE_BUF_RECV, at);
-    for (i = 1; i < n; i++) {
-        hce_plan_add_wait(plan, (me + i) % n, HCE_SLOT_READY, 1);
-        hce_plan_add_post(plan, (me + i) % n, HCE_SLOT_LOCAL, 1);
-    }
-    for (i = 1; i < n; i++)
-        hce_plan_add_done_wait(plan, (me + i) % n, HCE_SLOT_LOCAL, 1);
-}
-
-static hce_status_t build(const hce_plan_params_t *params,
-                          hce_plan_t **plan_p)
-{
-    hce_status_t status = hce_plan_create(params, "pass", plan_p);
-
-    if (status != HCE_OK)
-        return status;
-    add_pass(*plan_p);
-    return hce_plan_finish(*plan_p);
-}
-
-static const char *refuse(const hce_plan_params_t *params)
-{
-    return NULL;
-}
-
-static void traffic(const hce_plan_params_t *params, int from, int to,
-                    uint64_t *bytes_p, uint64_t *puts_p)
-{
-    *bytes_p = *puts_p = 0;
-}
-
-static const hce_plan_builder_t one_pass = {
-    .path = "pass",
-    .coll = HCE_COLL_ALLREDUCE,
-    .build = build,
-    .refuse = refuse,
-    .traffic = traffic,
-};
 
 /* Small enough that products and sums of all ranks are exact everywhere. */
 static int value(int rank, size_t at, int call)
@@ -146,7 +81,7 @@ static void one_call(job_t *job, hce_comm_h comm, void *send, void *recv,
         .count = call % 4 == 3 ? (size_t)call : COUNT,
         .datatype = call % 2 ? HCE_FLOAT32 : HCE_INT64,
         .op = (hce_redop_t)(call % HCE_REDOP_LAST),
-        .choice = {.builder = &one_pass,
+        .choice = {.builder = &hce_direct_allreduce,
                    .contexts = 1,
                    .width = 8192,
                    .forced_by = "the test"},
@@ -195,12 +130,19 @@ static int rank_sums_vm(job_t *job)
     return rank_sums(job);
 }
 
+static int rank_sums_staged(job_t *job)
+{
+    setenv("HCE_HOST_COPY", "staged", 1);
+    return rank_sums(job);
+}
+
 int main(void)
 {
     static const struct {
         const char *name;
         job_rank_fn_t fn;
-    } cases[] = {{"sums", rank_sums}, {"sums, vm", rank_sums_vm}};
+    } cases[] = {{"sums", rank_sums}, {"sums, vm", rank_sums_vm},
+                 {"sums, staged", rank_sums_staged}};
     unsigned i;
     job_t job;
 

@@ -16,6 +16,7 @@ plan_tests = \
 	tests/unit/plan_paths \
 	tests/unit/plan_read \
 	tests/unit/plan_show \
+	tests/unit/plan_reduce \
 	tests/unit/plan_sums
 check_PROGRAMS += $(plan_tests)
 TESTS += $(plan_tests)
@@ -42,6 +43,8 @@ tests_unit_plan_read_SOURCES = tests/unit/plan_read.c $(plan_world) \
 	tools/plan/schedule.c tools/plan/schedule.h
 tests_unit_plan_read_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 tests_unit_plan_read_LDADD = $(plan_ldadd)
+tests_unit_plan_reduce_SOURCES = tests/unit/plan_reduce.c $(plan_world)
+tests_unit_plan_reduce_LDADD = $(plan_ldadd)
 tests_unit_plan_sums_SOURCES = tests/unit/plan_sums.c $(plan_world)
 tests_unit_plan_sums_LDADD = $(plan_ldadd)
 tests_unit_plan_show_SOURCES = tests/unit/plan_show.c $(plan_world)
