@@ -240,7 +240,6 @@ void hce_perf_job_close(hce_perf_job_t *job)
     int i;
 
     for (i = 0; i < job->num_comms; i++) {
-        hce_stream_destroy(job->streams[i]);
         if (job->comms[i] != NULL && job->comms[i] != job->ctl)
             hce_comm_destroy(job->comms[i]);
     }
@@ -248,6 +247,9 @@ void hce_perf_job_close(hce_perf_job_t *job)
         hce_comm_destroy(job->ctl);
     if (job->launched != NULL)
         hce_comm_destroy(job->launched);
+    /* After an error their operations end with the communicators. */
+    for (i = 0; i < job->num_comms; i++)
+        hce_stream_destroy(job->streams[i]);
     free(job->comms);
     free(job->streams);
     free(job->peers);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef struct thread {
     const hce_perf_opts_t *opts;
@@ -99,6 +100,18 @@ err_free:
     return NULL;
 }
 
+/* Ranks that are threads share one process' descriptors; the soft limit is
+ * often far below what is allowed. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int hce_perf_launch(const hce_perf_opts_t *opts, hce_perf_body_t body)
 {
     static const hce_perf_entry_t launched = {-1, -1, NULL, -1};
@@ -107,6 +120,7 @@ int hce_perf_launch(const hce_perf_opts_t *opts, hce_perf_body_t body)
     hce_status_t status;
     int rc = 1;
 
+    raise_descriptors();
     if (opts->ranks == 0)
         return body(opts, &launched);
 

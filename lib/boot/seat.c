@@ -46,7 +46,8 @@ typedef struct seats {
     bool is_paused;
     int missing;
     uint8_t seed[HCE_BOOT_NONCE_LEN];
-    char note[256]; /* the last rank of this job that did not fit */
+    char note[256]; /* the last rank of this job that did not fit, or could
+                       not be let in */
     /* The first rank that was here, has no seat, and went away. */
     hce_boot_hello_t lost;
     uint64_t lost_ns; /* when it must be back, or HCE_TIME_NEVER */
@@ -355,6 +356,10 @@ static void callers_accept(seats_t *seats, int listen_fd)
             return;
         } else if (rc != -ECONNABORTED && rc != -EINTR) {
             hce_log(DEBUG, BOOT, "accept: %s", strerror(-rc));
+            if (rc != -ENOBUFS) {
+                snprintf(seats->note, sizeof(seats->note),
+                         "it could not accept callers: %s", strerror(-rc));
+            }
             listen_pause(seats, true);
             return;
         }

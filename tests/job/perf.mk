@@ -4,6 +4,7 @@ perf_job_tests = \
 	tests/job/perf_args.sh \
 	tests/job/perf_env.sh \
 	tests/job/perf_faults.sh \
+	tests/job/perf_limits.sh \
 	tests/job/perf_mpirun.sh \
 	tests/job/perf_paths.sh \
 	tests/job/perf_reduce_kernel.sh \
