@@ -20,9 +20,10 @@
 #include <sys/epoll.h>
 
 #define RETURN_NS (5 * HCE_NS_PER_SEC)
-#define CROWD_NS  (200 * HCE_NS_PER_MS) /* a caller's, when places are short  \
-                                         */
-#define ACCEPT_MAX 64                   /* in one go */
+#define CROWD_NS                                                              \
+    (200 * HCE_NS_PER_MS) /* a caller's, when places are short                \
+                           */
+#define ACCEPT_MAX 64     /* in one go */
 
 /* Numbers of events: first the listening sockets, then the callers. */
 #define EVENT_CALLER (HCE_BOOT_EVENT_ADOPT + HCE_BOOT_LISTEN_MAX)
@@ -49,17 +50,14 @@ static hce_boot_caller_t *place_find(hce_boot_t *boot, uint64_t now)
     for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++) {
         hce_boot_caller_t *caller = &boot->heir.callers[i];
 
-        if (caller->conn.fd < 0) {
+        if (caller->conn.fd < 0)
             return caller;
-        }
         if (now - caller->since_ns > CROWD_NS &&
-            (oldest == NULL || caller->since_ns < oldest->since_ns)) {
+            (oldest == NULL || caller->since_ns < oldest->since_ns))
             oldest = caller;
-        }
     }
-    if (oldest != NULL) {
+    if (oldest != NULL)
         caller_drop(boot, oldest);
-    }
     return oldest;
 }
 
@@ -72,16 +70,14 @@ static void callers_accept(hce_boot_t *boot, int listen_fd)
         hce_boot_caller_t *caller = place_find(boot, now);
         int fd;
 
-        if (caller == NULL || hce_boot_net_accept(listen_fd, &fd) != 0) {
+        if (caller == NULL || hce_boot_net_accept(listen_fd, &fd) != 0)
             return;
-        }
         hce_boot_conn_init(&caller->conn, fd, HCE_BOOT_HELLO_MAX);
         caller->since_ns = now;
         if (event_add(boot, fd,
                       EVENT_CALLER +
-                          (uint32_t)(caller - boot->heir.callers)) != 0) {
+                          (uint32_t)(caller - boot->heir.callers)) != 0)
             hce_boot_conn_close(&caller->conn);
-        }
     }
 }
 
@@ -91,15 +87,13 @@ static bool is_ours(const hce_boot_t *boot, const hce_boot_frame_t *frame,
     uint8_t mac[HCE_BOOT_KEY_LEN];
 
     if (frame->version != HCE_BOOT_WIRE_VERSION ||
-        frame->type != HCE_BOOT_RETURN || frame->len != sizeof(*msg_p)) {
+        frame->type != HCE_BOOT_RETURN || frame->len != sizeof(*msg_p))
         return false;
-    }
     memcpy(msg_p, body, sizeof(*msg_p));
     if (msg_p->rank < 0 || msg_p->rank >= boot->size ||
         msg_p->rank == boot->rank ||
-        !hce_boot_link_of(boot, msg_p->rank)->is_awaited) {
+        !hce_boot_link_of(boot, msg_p->rank)->is_awaited)
         return false;
-    }
     hce_boot_heir_mac(boot, msg_p->rank, msg_p->nonce, HCE_BOOT_RETURN, mac);
     return hce_boot_mac_equal(mac, msg_p->mac);
 }
@@ -121,9 +115,8 @@ static void rank_adopt(hce_boot_t *boot, hce_boot_caller_t *caller,
     link->is_awaited = false;
     hce_boot_link_send(boot, link, HCE_BOOT_ADOPT, &adopt, sizeof(adopt));
     hce_boot_news_repeat(boot, link);
-    if (boot->has_left) {
+    if (boot->has_left)
         hce_boot_link_send(boot, link, HCE_BOOT_GOODBYE, NULL, 0);
-    }
 }
 
 static void caller_read(hce_boot_t *boot, hce_boot_caller_t *caller)
@@ -133,14 +126,12 @@ static void caller_read(hce_boot_t *boot, hce_boot_caller_t *caller)
     const void *body;
     hce_status_t status = hce_boot_conn_next(&caller->conn, &frame, &body);
 
-    if (status == HCE_INPROGRESS) {
+    if (status == HCE_INPROGRESS)
         return;
-    }
-    if (status == HCE_OK && is_ours(boot, frame, body, &msg)) {
+    if (status == HCE_OK && is_ours(boot, frame, body, &msg))
         rank_adopt(boot, caller, &msg);
-    } else {
+    else
         caller_drop(boot, caller);
-    }
 }
 
 void hce_boot_adopt_event(hce_boot_t *boot, uint32_t event)
@@ -150,9 +141,8 @@ void hce_boot_adopt_event(hce_boot_t *boot, uint32_t event)
     if (event < EVENT_CALLER) {
         uint32_t at = event - HCE_BOOT_EVENT_ADOPT;
 
-        if ((int)at < heir->listen.num) {
+        if ((int)at < heir->listen.num)
             callers_accept(boot, heir->listen.fd[at]);
-        }
     } else if (heir->callers[event - EVENT_CALLER].conn.fd >= 0) {
         caller_read(boot, &heir->callers[event - EVENT_CALLER]);
     }
@@ -162,12 +152,10 @@ void hce_boot_adopt_stop(hce_boot_t *boot)
 {
     hce_boot_heir_t *heir = &boot->heir;
 
-    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++) {
+    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++)
         caller_drop(boot, &heir->callers[i]);
-    }
-    for (int i = 0; i < heir->listen.num; i++) {
+    for (int i = 0; i < heir->listen.num; i++)
         epoll_ctl(boot->epfd, EPOLL_CTL_DEL, heir->listen.fd[i], NULL);
-    }
     hce_boot_listen_close(&heir->listen);
     heir->return_ns = HCE_TIME_NEVER;
 }
@@ -176,15 +164,12 @@ void hce_boot_adopt_tick(hce_boot_t *boot, uint64_t now)
 {
     int missing = 0;
 
-    if (boot->heir.return_ns == HCE_TIME_NEVER) {
+    if (boot->heir.return_ns == HCE_TIME_NEVER)
         return;
-    }
-    for (int i = 0; i < boot->num_links; i++) {
+    for (int i = 0; i < boot->num_links; i++)
         missing += boot->links[i].is_awaited;
-    }
-    if (missing > 0 && now < boot->heir.return_ns) {
+    if (missing > 0 && now < boot->heir.return_ns)
         return;
-    }
     for (int i = 0; i < boot->num_links; i++) {
         hce_boot_link_t *link = &boot->links[i];
 
@@ -204,9 +189,8 @@ hce_status_t hce_boot_adopt_start(hce_boot_t *boot, const uint8_t *left)
     hce_boot_listen_t *listen = &boot->heir.listen;
     hce_boot_link_t *links = calloc((size_t)boot->size, sizeof(*boot->links));
 
-    if (links == NULL) {
+    if (links == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     hce_boot_link_close(boot, &boot->links[0]);
     free(boot->links);
     boot->links = links;

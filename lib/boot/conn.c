@@ -35,25 +35,22 @@ static void out_pop(hce_boot_conn_t *conn)
 
     conn->first = out->next;
     conn->first_done = 0;
-    if (conn->first == NULL) {
+    if (conn->first == NULL)
         conn->last = NULL;
-    }
     hce_boot_buf_put(out->buf);
     free(out);
 }
 
 static void out_drop(hce_boot_conn_t *conn)
 {
-    while (conn->first != NULL) {
+    while (conn->first != NULL)
         out_pop(conn);
-    }
 }
 
 void hce_boot_conn_close(hce_boot_conn_t *conn)
 {
-    if (conn->fd >= 0) {
+    if (conn->fd >= 0)
         close(conn->fd);
-    }
     conn->fd = -1;
     out_drop(conn);
     free(conn->body);
@@ -85,9 +82,8 @@ static hce_status_t body_grow(hce_boot_conn_t *conn)
 
     size = hce_min(size, (size_t)conn->frame.len);
     body = realloc(conn->body, size);
-    if (body == NULL) {
+    if (body == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     conn->body = body;
     conn->body_size = size;
     return HCE_OK;
@@ -105,9 +101,8 @@ static hce_status_t some_read(hce_boot_conn_t *conn, void *to, size_t len)
         conn->bytes_in += (uint64_t)got;
         return HCE_OK;
     }
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return HCE_INPROGRESS;
-    }
     return HCE_ERR_GONE;
 }
 
@@ -116,12 +111,10 @@ static hce_status_t some_read(hce_boot_conn_t *conn, void *to, size_t len)
 static hce_status_t frame_check(const hce_boot_conn_t *conn)
 {
     if (conn->got >= sizeof(conn->frame.magic) &&
-        conn->frame.magic != HCE_BOOT_MAGIC) {
+        conn->frame.magic != HCE_BOOT_MAGIC)
         return HCE_ERR_TRANSPORT;
-    }
-    if (conn->got >= sizeof(conn->frame) && conn->frame.len > conn->max_len) {
+    if (conn->got >= sizeof(conn->frame) && conn->frame.len > conn->max_len)
         return HCE_ERR_TRANSPORT;
-    }
     return HCE_OK;
 }
 
@@ -132,9 +125,8 @@ static hce_status_t frame_read(hce_boot_conn_t *conn)
     while (status == HCE_OK && conn->got < sizeof(conn->frame)) {
         status = some_read(conn, (uint8_t *)&conn->frame + conn->got,
                            sizeof(conn->frame) - conn->got);
-        if (status == HCE_OK) {
+        if (status == HCE_OK)
             status = frame_check(conn);
-        }
     }
     return status;
 }
@@ -146,12 +138,10 @@ static hce_status_t body_read(hce_boot_conn_t *conn)
     while (status == HCE_OK) {
         size_t have = conn->got - sizeof(conn->frame);
 
-        if (have == conn->frame.len) {
+        if (have == conn->frame.len)
             return HCE_OK;
-        }
-        if (have >= conn->body_size) {
+        if (have >= conn->body_size)
             status = body_grow(conn);
-        }
         if (status == HCE_OK) {
             status = some_read(
                 conn, conn->body + have,
@@ -167,17 +157,14 @@ hce_status_t hce_boot_conn_next(hce_boot_conn_t *conn,
 {
     hce_status_t status;
 
-    if (conn->fd < 0) {
+    if (conn->fd < 0)
         return HCE_ERR_GONE;
-    }
     body_trim(conn);
     status = frame_read(conn);
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = body_read(conn);
-    }
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     conn->got = 0;
     *frame_p = &conn->frame;
     *body_p = conn->body;
@@ -196,28 +183,24 @@ hce_boot_buf_t *hce_boot_buf_create(hce_boot_type_t type, const void *head,
         malloc(sizeof(*buf) + sizeof(frame) + head_len + tail_len);
     uint8_t *to;
 
-    if (buf == NULL) {
+    if (buf == NULL)
         return NULL;
-    }
     buf->refs = 1;
     buf->len = sizeof(frame) + head_len + tail_len;
     to = buf->data;
     memcpy(to, &frame, sizeof(frame));
     to += sizeof(frame);
-    if (head_len > 0) {
+    if (head_len > 0)
         memcpy(to, head, head_len);
-    }
-    if (tail_len > 0) {
+    if (tail_len > 0)
         memcpy(to + head_len, tail, tail_len);
-    }
     return buf;
 }
 
 void hce_boot_buf_put(hce_boot_buf_t *buf)
 {
-    if (buf != NULL && --buf->refs == 0) {
+    if (buf != NULL && --buf->refs == 0)
         free(buf);
-    }
 }
 
 hce_status_t hce_boot_conn_post(hce_boot_conn_t *conn, hce_boot_buf_t *buf)
@@ -225,21 +208,18 @@ hce_status_t hce_boot_conn_post(hce_boot_conn_t *conn, hce_boot_buf_t *buf)
     hce_boot_out_t *out;
     hce_status_t status;
 
-    if (conn->fd < 0) {
+    if (conn->fd < 0)
         return HCE_ERR_GONE;
-    }
     out = malloc(sizeof(*out));
-    if (out == NULL) {
+    if (out == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     out->next = NULL;
     out->buf = buf;
     buf->refs++;
-    if (conn->last != NULL) {
+    if (conn->last != NULL)
         conn->last->next = out;
-    } else {
+    else
         conn->first = out;
-    }
     conn->last = out;
     status = hce_boot_conn_flush(conn);
     return status == HCE_INPROGRESS ? HCE_OK : status;
@@ -251,9 +231,8 @@ hce_status_t hce_boot_conn_send(hce_boot_conn_t *conn, hce_boot_type_t type,
     hce_boot_buf_t *buf = hce_boot_buf_create(type, body, len, NULL, 0);
     hce_status_t status;
 
-    if (buf == NULL) {
+    if (buf == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     status = hce_boot_conn_post(conn, buf);
     hce_boot_buf_put(buf);
     return status;
@@ -267,20 +246,17 @@ hce_status_t hce_boot_conn_flush(hce_boot_conn_t *conn)
 
         sent = send(conn->fd, buf->data + conn->first_done,
                     buf->len - conn->first_done, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) {
+        if (sent < 0 && errno == EINTR)
             continue;
-        }
         if (sent < 0) {
-            if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK)
                 return HCE_INPROGRESS;
-            }
             out_drop(conn);
             return HCE_ERR_GONE;
         }
         conn->first_done += (size_t)sent;
-        if (conn->first_done == buf->len) {
+        if (conn->first_done == buf->len)
             out_pop(conn);
-        }
     }
     return HCE_OK;
 }

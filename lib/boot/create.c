@@ -34,9 +34,8 @@ static hce_status_t one_create(const way_t *way,
     hce_boot_why_t why = {.text = ""};
     hce_status_t status = way->create(params, &why, boot_p);
 
-    if (status != HCE_OK && why.text[0] != '\0') {
+    if (status != HCE_OK && why.text[0] != '\0')
         hce_log(ERROR, BOOT, "bootstrap %s: %s", way->name, why.text);
-    }
     return status == HCE_ERR_UNSUPPORTED ? HCE_ERR_BOOTSTRAP : status;
 }
 
@@ -51,9 +50,8 @@ static hce_status_t auto_create(const hce_boot_params_t *params,
     hce_status_t status = HCE_ERR_UNSUPPORTED;
 
     for (size_t i = 0; i < NUM_WAYS && status == HCE_ERR_UNSUPPORTED; i++) {
-        if (!ways[i].is_auto) {
+        if (!ways[i].is_auto)
             continue;
-        }
         why.text[0] = '\0';
         status = ways[i].create(params, &why, boot_p);
         if (status != HCE_OK) {
@@ -70,9 +68,8 @@ static hce_status_t auto_create(const hce_boot_params_t *params,
                 tried);
         return HCE_ERR_BOOTSTRAP;
     }
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         hce_log(ERROR, BOOT, "bootstrap failed: %s", tried);
-    }
     return status;
 }
 
@@ -81,9 +78,8 @@ hce_status_t hce_boot_create(const hce_boot_params_t *params,
 {
     hce_status_t status;
 
-    if (params->bootstrap == HCE_BOOTSTRAP_AUTO) {
+    if (params->bootstrap == HCE_BOOTSTRAP_AUTO)
         return auto_create(params, boot_p);
-    }
     for (size_t i = 0; i < NUM_WAYS; i++) {
         if (ways[i].bootstrap == params->bootstrap) {
             status = one_create(&ways[i], params, boot_p);

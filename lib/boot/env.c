@@ -79,18 +79,16 @@ static hce_status_t ports_get(env_t *env, hce_boot_why_t *why)
         return HCE_OK;
     }
     status = number_get("MASTER_PORT", 1, 65535, &env->port, why);
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     env->first_port = (int)env->port;
     env->num_ports = PORTS;
     if (port_is_stores() && env->port < 65535) {
         env->first_port++;
         env->num_ports--;
     }
-    if (env->first_port + env->num_ports > 65536) {
+    if (env->first_port + env->num_ports > 65536)
         env->num_ports = 65536 - env->first_port;
-    }
     return HCE_OK;
 }
 
@@ -110,12 +108,10 @@ static hce_status_t env_get(env_t *env, hce_boot_why_t *why)
                  (long long)env->rank, (long long)env->size);
         return HCE_ERR_CONFIG;
     }
-    if (status == HCE_OK && hce_config_foreign("LOCAL_RANK") != NULL) {
+    if (status == HCE_OK && hce_config_foreign("LOCAL_RANK") != NULL)
         status = number_get("LOCAL_RANK", 0, env->size - 1, &local_rank, why);
-    }
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     env->host = hce_config_foreign("MASTER_ADDR");
     if (env->host == NULL || env->host[0] == '\0') {
         snprintf(why->text, sizeof(why->text), "MASTER_ADDR is not set");
@@ -162,9 +158,8 @@ static void listen_addr_find(const env_t *env, hce_boot_addr_t *addr_p)
         hce_boot_addr_t addr = env->hosts[i];
         int fd;
 
-        if (hce_boot_addr_is_loopback(&addr) && !is_exact) {
+        if (hce_boot_addr_is_loopback(&addr) && !is_exact)
             continue; /* a host's own name, as its own hosts file has it */
-        }
         if (hce_boot_net_listen(&addr, &fd) == 0) {
             hce_boot_listen_t probe = {.fd = {fd}, .num = 1};
 
@@ -202,9 +197,8 @@ static hce_status_t hub_prepare(const env_t *env, hce_boot_meeting_t *meeting,
 
     listen_addr_find(env, &host);
     while ((rc = port_take(env, &host, &meeting->listen)) == -EADDRINUSE &&
-           hce_clock_ns() < meeting->deadline) {
+           hce_clock_ns() < meeting->deadline)
         poll(NULL, 0, PORT_NAP_MS);
-    }
     if (rc != 0) {
         host.port = (uint16_t)env->first_port;
         snprintf(why->text, sizeof(why->text),
@@ -261,9 +255,8 @@ hce_status_t hce_boot_env_create(const hce_boot_params_t *params,
     env_t env = {.num_hosts = ADDRS_MAX};
     hce_status_t status = env_get(&env, why);
 
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     meeting.rank = (int)env.rank;
     meeting.size = (int)env.size;
     job_fill(&env,
@@ -271,8 +264,7 @@ hce_status_t hce_boot_env_create(const hce_boot_params_t *params,
              &meeting);
     status = hce_boot_net_resolve(env.host, env.hosts, &env.num_hosts,
                                   why->text, sizeof(why->text));
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     return env_meet(&env, &meeting, why, boot_p);
 }

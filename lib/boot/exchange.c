@@ -71,16 +71,13 @@ static hce_status_t result_build(hce_boot_t *boot)
     size_t data_len = exchange->part_len;
     uint8_t *to;
 
-    for (int i = 0; i < boot->num_links; i++) {
+    for (int i = 0; i < boot->num_links; i++)
         data_len += boot->links[i].part_len;
-    }
-    if (lens_len + data_len > HCE_BOOT_FRAME_MAX - sizeof(hce_boot_part_t)) {
+    if (lens_len + data_len > HCE_BOOT_FRAME_MAX - sizeof(hce_boot_part_t))
         return HCE_ERR_INVALID_ARG;
-    }
     exchange->lens = malloc(lens_len + data_len);
-    if (exchange->lens == NULL) {
+    if (exchange->lens == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     exchange->data_len = data_len;
     to = (uint8_t *)exchange->lens + lens_len;
     exchange->lens[0] = exchange->part_len;
@@ -107,11 +104,9 @@ static void exchange_finish(hce_boot_t *boot)
     hce_boot_exchange_t *exchange = &boot->exchange;
     hce_status_t status;
 
-    for (int i = 0; i < boot->num_links; i++) {
-        if (!part_matches(boot, &boot->links[i])) {
+    for (int i = 0; i < boot->num_links; i++)
+        if (!part_matches(boot, &boot->links[i]))
             return;
-        }
-    }
     status = result_build(boot);
     if (status != HCE_OK) {
         hce_boot_news_tell(boot, status, 0,
@@ -156,22 +151,19 @@ void hce_boot_exchange_check(hce_boot_t *boot)
     bool is_complete = true;
 
     if (!hce_boot_is_hub(boot) || !boot->exchange.is_open ||
-        boot->exchange.has_result || boot->verdict.have) {
+        boot->exchange.has_result || boot->verdict.have)
         return;
-    }
     for (int i = 0; i < boot->num_links && !boot->verdict.have; i++) {
         hce_boot_link_t *link = &boot->links[i];
 
         if (!link->has_part) {
             is_complete = false;
-            if (link->has_left) {
+            if (link->has_left)
                 leaver_blame(boot, link, 0);
-            }
         }
     }
-    if (is_complete) {
+    if (is_complete)
         exchange_finish(boot);
-    }
 }
 
 /* The first rank whose part is missing is to blame. */
@@ -204,14 +196,12 @@ hce_status_t hce_boot_on_part(hce_boot_t *boot, hce_boot_link_t *link,
 
     memcpy(&link->part, body, sizeof(link->part));
     if (link->has_part || link->has_left || link->part.seq != seq ||
-        link->part.kind == 0 || link->part.kind >= HCE_BOOT_KIND_LAST) {
+        link->part.kind == 0 || link->part.kind >= HCE_BOOT_KIND_LAST)
         return HCE_ERR_TRANSPORT;
-    }
     if (data_len > 0) {
         link->part_data = malloc(data_len);
-        if (link->part_data == NULL) {
+        if (link->part_data == NULL)
             return HCE_ERR_NO_MEMORY;
-        }
         memcpy(link->part_data,
                (const uint8_t *)body + sizeof(hce_boot_part_t), data_len);
     }
@@ -235,9 +225,8 @@ static bool result_fits(const hce_boot_t *boot, const uint64_t *lens,
     for (int r = 0; r < boot->size; r++) {
         if (lens[r] > data_len ||
             (exchange->head.kind != HCE_BOOT_KIND_ALLGATHERV &&
-             lens[r] != exchange->part_len)) {
+             lens[r] != exchange->part_len))
             return false;
-        }
         data_len -= lens[r];
     }
     return data_len == 0 && lens[boot->rank] == exchange->part_len;
@@ -256,13 +245,11 @@ hce_status_t hce_boot_on_result(hce_boot_t *boot, hce_boot_link_t *link,
     len -= sizeof(head);
     if (!exchange->is_open || exchange->has_result ||
         head.seq != exchange->head.seq || head.kind != exchange->head.kind ||
-        len < lens_len || !result_fits(boot, lens, len - lens_len)) {
+        len < lens_len || !result_fits(boot, lens, len - lens_len))
         return HCE_ERR_TRANSPORT;
-    }
     exchange->lens = malloc(len);
-    if (exchange->lens == NULL) {
+    if (exchange->lens == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     memcpy(exchange->lens, lens, len);
     exchange->data_len = len - lens_len;
     exchange->has_result = true;
@@ -279,9 +266,8 @@ hce_status_t hce_boot_on_late(hce_boot_t *boot, hce_boot_link_t *link,
     memcpy(&head, body, sizeof(head));
     if (head.seq == exchange->head.seq + 1 ||
         (head.seq == exchange->head.seq && exchange->is_open &&
-         !exchange->has_result)) {
+         !exchange->has_result))
         late_blame(boot);
-    }
     return HCE_OK;
 }
 
@@ -326,9 +312,8 @@ static hce_status_t exchange_late(hce_boot_t *boot)
     } else {
         hce_boot_link_send(boot, &boot->links[0], HCE_BOOT_LATE,
                            &exchange->head, sizeof(exchange->head));
-        if (hce_boot_wait(boot, &until) == HCE_OK) {
+        if (hce_boot_wait(boot, &until) == HCE_OK)
             return HCE_OK;
-        }
         hce_boot_news_tell(boot, HCE_ERR_TIMEOUT, 0,
                            "rank 0 has not answered exchange %llu in time",
                            (unsigned long long)exchange->head.seq);
@@ -348,14 +333,12 @@ static hce_status_t exchange_run(hce_boot_t *boot, hce_boot_kind_t kind,
                 len, HCE_BOOT_PART_MAX);
         return HCE_ERR_INVALID_ARG;
     }
-    if (boot->verdict.have) {
+    if (boot->verdict.have)
         return (hce_status_t)boot->verdict.news.status;
-    }
     exchange_start(boot, kind, in, len);
     status = hce_boot_wait(boot, &until);
-    if (status == HCE_ERR_TIMEOUT && !boot->verdict.have) {
+    if (status == HCE_ERR_TIMEOUT && !boot->verdict.have)
         status = exchange_late(boot);
-    }
     return status;
 }
 
@@ -366,9 +349,8 @@ hce_status_t hce_boot_allgather(hce_boot_t *boot, const void *in, size_t len,
 
     hce_boot_lock(boot);
     status = exchange_run(boot, HCE_BOOT_KIND_ALLGATHER, in, len, deadline);
-    if (status == HCE_OK && len > 0) {
+    if (status == HCE_OK && len > 0)
         memcpy(out, boot->exchange.lens + boot->size, boot->exchange.data_len);
-    }
     hce_boot_exchange_cleanup(boot);
     hce_boot_unlock(boot);
     return status;
@@ -390,9 +372,8 @@ hce_status_t hce_boot_allgatherv(hce_boot_t *boot, const void *in, size_t len,
     }
     if (status == HCE_OK) {
         memcpy(out, exchange->lens + boot->size, exchange->data_len);
-        for (int r = 0; r < boot->size; r++) {
+        for (int r = 0; r < boot->size; r++)
             lens[r] = exchange->lens[r];
-        }
         *out_p = out;
     }
     hce_boot_exchange_cleanup(boot);

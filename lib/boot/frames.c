@@ -88,9 +88,8 @@ static void frame_handle(hce_boot_t *boot, hce_boot_link_t *link,
     }
     rule = &rules[frame->type];
     if (frame->len < rule->min_len || frame->len > rule->max_len ||
-        rule->handler(boot, link, body, frame->len) != HCE_OK) {
+        rule->handler(boot, link, body, frame->len) != HCE_OK)
         link_broken(boot, link, "sent a malformed frame");
-    }
 }
 
 void hce_boot_link_read(hce_boot_t *boot, hce_boot_link_t *link)
@@ -102,17 +101,15 @@ void hce_boot_link_read(hce_boot_t *boot, hce_boot_link_t *link)
 
         status = hce_boot_conn_next(&link->conn, &frame, &body);
         hce_boot_link_heard(link);
-        if (status == HCE_INPROGRESS) {
+        if (status == HCE_INPROGRESS)
             return;
-        }
-        if (status == HCE_OK) {
+        if (status == HCE_OK)
             frame_handle(boot, link, frame, body);
-        } else if (status == HCE_ERR_NO_MEMORY) {
+        else if (status == HCE_ERR_NO_MEMORY)
             link_broken(boot, link, "sent more than there is memory for");
-        } else if (status == HCE_ERR_TRANSPORT) {
+        else if (status == HCE_ERR_TRANSPORT)
             link_broken(boot, link, "sent garbage");
-        } else {
+        else
             hce_boot_link_lost(boot, link, NULL);
-        }
     }
 }

@@ -30,24 +30,21 @@ hce_status_t hce_boot_group_create(const char *name, int rank, int size,
 {
     hce_boot_t *boot = calloc(1, sizeof(*boot));
 
-    if (boot == NULL) {
+    if (boot == NULL)
         goto err_memory;
-    }
     snprintf(boot->name, sizeof(boot->name), "%s", name);
     boot->rank = rank;
     boot->size = size;
     boot->num_links = rank == 0 ? size - 1 : 1;
     boot->links = calloc((size_t)boot->num_links + 1, sizeof(*boot->links));
-    if (boot->links == NULL) {
+    if (boot->links == NULL)
         goto err_free;
-    }
     for (int i = 0; i < boot->num_links; i++) {
         hce_boot_conn_init(&boot->links[i].conn, -1, 0);
         boot->links[i].rank = rank == 0 ? i + 1 : 0;
     }
-    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++) {
+    for (int i = 0; i < HCE_BOOT_CALLERS_MAX; i++)
         hce_boot_conn_init(&boot->heir.callers[i].conn, -1, 0);
-    }
     boot->heir.rank = -1;
     boot->heir.return_ns = HCE_TIME_NEVER;
     boot->watch.next_beat_ns = HCE_TIME_NEVER;
@@ -65,12 +62,10 @@ hce_status_t hce_boot_group_create(const char *name, int rank, int size,
     return HCE_OK;
 
 err_close:
-    if (boot->epfd >= 0) {
+    if (boot->epfd >= 0)
         close(boot->epfd);
-    }
-    if (boot->wake_fd >= 0) {
+    if (boot->wake_fd >= 0)
         close(boot->wake_fd);
-    }
     free(boot->links);
     free(boot);
     return HCE_ERR_SYSTEM;
@@ -96,13 +91,11 @@ static void link_drain(hce_boot_link_t *link)
 
 void hce_boot_destroy(hce_boot_t *boot)
 {
-    if (boot == NULL) {
+    if (boot == NULL)
         return;
-    }
     for (int i = 0; i < boot->num_links; i++) {
-        if (hce_boot_link_is_open(&boot->links[i])) {
+        if (hce_boot_link_is_open(&boot->links[i]))
             link_drain(&boot->links[i]);
-        }
         hce_boot_conn_close(&boot->links[i].conn);
         free(boot->links[i].part_data);
     }
@@ -183,9 +176,8 @@ void hce_boot_unlock(hce_boot_t *boot)
         news = verdict->news;
     }
     pthread_mutex_unlock(&boot->lock);
-    if (cb != NULL) {
+    if (cb != NULL)
         cb(arg, &news);
-    }
 }
 
 static void link_watch_out(hce_boot_t *boot, hce_boot_link_t *link)
@@ -194,9 +186,8 @@ static void link_watch_out(hce_boot_t *boot, hce_boot_link_t *link)
     struct epoll_event event = {.events = EPOLLIN,
                                 .data.u32 = (uint32_t)(link - boot->links)};
 
-    if (want_out == link->want_out) {
+    if (want_out == link->want_out)
         return;
-    }
     link->want_out = want_out;
     event.events |= want_out ? (uint32_t)EPOLLOUT : 0;
     epoll_ctl(boot->epfd, EPOLL_CTL_MOD, link->conn.fd, &event);
@@ -261,19 +252,16 @@ void hce_boot_links_post(hce_boot_t *boot, hce_boot_buf_t *buf)
         hce_log(ERROR, BOOT, "no memory for a message to all ranks");
         return;
     }
-    for (int i = 0; i < boot->num_links; i++) {
+    for (int i = 0; i < boot->num_links; i++)
         link_post(boot, &boot->links[i], buf);
-    }
     hce_boot_buf_put(buf);
 }
 
 hce_boot_link_t *hce_boot_link_find(hce_boot_t *boot, int rank)
 {
-    for (int i = 0; i < boot->num_links; i++) {
-        if (boot->links[i].rank == rank) {
+    for (int i = 0; i < boot->num_links; i++)
+        if (boot->links[i].rank == rank)
             return &boot->links[i];
-        }
-    }
     return NULL;
 }
 
@@ -312,9 +300,8 @@ static int events_handle(hce_boot_t *boot)
             (void)hce_boot_conn_flush(&link->conn);
             link_watch_out(boot, link);
         }
-        if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
+        if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0)
             hce_boot_link_read(boot, link);
-        }
     }
     return count;
 }
@@ -323,9 +310,8 @@ void hce_boot_wake(hce_boot_t *boot)
 {
     uint64_t one = 1;
 
-    if (boot->waiters > 0) {
+    if (boot->waiters > 0)
         (void)!write(boot->wake_fd, &one, sizeof(one));
-    }
 }
 
 void hce_boot_turn(hce_boot_t *boot)
@@ -343,21 +329,18 @@ void hce_boot_turn(hce_boot_t *boot)
     hce_boot_watch_tick(boot, now);
     hce_boot_stuck_tick(boot, now);
     hce_boot_news_tick(boot, now);
-    if (some) {
+    if (some)
         hce_boot_wake(boot);
-    }
 }
 
 uint64_t hce_boot_due_ns(const hce_boot_t *boot)
 {
     uint64_t due = boot->watch.next_beat_ns;
 
-    if (boot->verdict.has_pending) {
+    if (boot->verdict.has_pending)
         due = hce_min(due, boot->verdict.pending_ns);
-    }
-    if (boot->complaint.is_open) {
+    if (boot->complaint.is_open)
         due = hce_min(due, boot->complaint.decide_ns);
-    }
     return hce_min(due, boot->heir.return_ns);
 }
 

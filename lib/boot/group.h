@@ -23,17 +23,17 @@ typedef struct hce_boot_link {
     hce_boot_conn_t conn; /* conn.fd is -1 before and after */
     int rank;             /* of the other side */
     hce_boot_who_t who;
-    bool want_out;     /* epoll looks for room to send */
-    bool has_left;     /* has said goodbye */
-    bool is_watched;   /* has sent a heartbeat: its silence counts */
-    bool is_awaited;   /* new hub: the rank has not returned yet */
-    bool is_unproved;  /* leaf: the new hub has not adopted it yet */
-    bool is_missing;   /* has not come to the new hub, or is one that does not
-                          answer: it has left, or died */
-    int missed_by;     /* the rank that waits for it nevertheless, or -1, */
+    bool want_out;    /* epoll looks for room to send */
+    bool has_left;    /* has said goodbye */
+    bool is_watched;  /* has sent a heartbeat: its silence counts */
+    bool is_awaited;  /* new hub: the rank has not returned yet */
+    bool is_unproved; /* leaf: the new hub has not adopted it yet */
+    bool is_missing;  /* has not come to the new hub, or is one that does not
+                         answer: it has left, or died */
+    int missed_by;    /* the rank that waits for it nevertheless, or -1, */
     uint64_t missed_call; /* in this call, */
     int missed_beats;     /* at so many heartbeats in a row */
-    uint64_t heard_ns; /* when something came last */
+    uint64_t heard_ns;    /* when something came last */
     uint64_t heard_bytes;
     hce_boot_heartbeat_t report;
     /* Hub: the rank's part of the exchange to come. */

@@ -52,9 +52,8 @@ void hce_boot_heir_appoint(hce_boot_t *boot)
             num++;
         }
     }
-    if (boot->heir.rank >= 0 || num < 2 || boot->verdict.have) {
+    if (boot->heir.rank >= 0 || num < 2 || boot->verdict.have)
         return;
-    }
     boot->heir.has_place = false;
     boot->heir.rank = chosen->rank;
     hce_boot_link_send(boot, chosen, HCE_BOOT_APPOINT, &msg, sizeof(msg));
@@ -66,9 +65,8 @@ hce_status_t hce_boot_on_place(hce_boot_t *boot, hce_boot_link_t *link,
     hce_boot_place_msg_t place;
 
     memcpy(&place, body, sizeof(place));
-    if (place.num_addrs < 1 || place.num_addrs > HCE_BOOT_LISTEN_MAX) {
+    if (place.num_addrs < 1 || place.num_addrs > HCE_BOOT_LISTEN_MAX)
         return HCE_ERR_TRANSPORT;
-    }
     if (link->rank == boot->heir.rank && !link->has_left) {
         boot->heir.place = place;
         boot->heir.has_place = true;
@@ -94,14 +92,12 @@ void hce_boot_hand_over(hce_boot_t *boot)
     hce_boot_handover_msg_t msg = {.heir = -1};
     uint8_t *left;
 
-    if (!hce_boot_is_hub(boot) || heir->is_handed) {
+    if (!hce_boot_is_hub(boot) || heir->is_handed)
         return;
-    }
     (void)hce_boot_wait(boot, &until);
     if (boot->has_ended || boot->verdict.have || heir->rank < 0 ||
-        !heir->has_place) {
+        !heir->has_place)
         return;
-    }
     msg.heir = heir->rank;
     msg.place = heir->place;
     left = calloc(left_len, 1);
@@ -113,9 +109,8 @@ void hce_boot_hand_over(hce_boot_t *boot)
     for (int i = 0; i < boot->num_links; i++) {
         int rank = boot->links[i].rank;
 
-        if (!is_here(&boot->links[i])) {
+        if (!is_here(&boot->links[i]))
             left[rank / 8] |= (uint8_t)(1u << rank % 8);
-        }
     }
     msg.who = hce_boot_link_of(boot, heir->rank)->who;
     heir->is_handed = true;
@@ -151,12 +146,10 @@ static hce_status_t place_open(hce_boot_t *boot, bool is_one_host,
     hce_boot_addr_t addr;
     hce_status_t status = own_addr_find(boot, is_one_host, &addr);
 
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_random(place.nonce, sizeof(place.nonce));
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_listen_open(&addr, &heir->listen);
-    }
     if (status == HCE_OK) {
         place.num_addrs = (uint32_t)heir->listen.num;
         memcpy(place.addrs, heir->listen.addr, sizeof(place.addrs));
@@ -175,9 +168,8 @@ hce_status_t hce_boot_on_appoint(hce_boot_t *boot, hce_boot_link_t *link,
 
     memcpy(&msg, body, sizeof(msg));
     if (!boot->has_left && boot->heir.listen.num == 0 &&
-        place_open(boot, msg.is_one_host != 0, &place) == HCE_OK) {
+        place_open(boot, msg.is_one_host != 0, &place) == HCE_OK)
         hce_boot_link_send(boot, link, HCE_BOOT_PLACE, &place, sizeof(place));
-    }
     return HCE_OK;
 }
 
@@ -188,21 +180,18 @@ hce_status_t hce_boot_on_handover(hce_boot_t *boot, hce_boot_link_t *link,
     size_t left_len = ((size_t)boot->size + 7) / 8;
     hce_boot_handover_msg_t *msg = &heir->handover;
 
-    if (len != sizeof(*msg) + left_len || heir->is_due || !link->has_left) {
+    if (len != sizeof(*msg) + left_len || heir->is_due || !link->has_left)
         return HCE_ERR_TRANSPORT;
-    }
     memcpy(msg, body, sizeof(*msg));
     hce_boot_who_clean(&msg->who);
     if (msg->heir < 0 || msg->heir >= boot->size || msg->heir == boot->hub ||
         msg->place.num_addrs < 1 ||
         msg->place.num_addrs > HCE_BOOT_LISTEN_MAX ||
-        (msg->heir == boot->rank && heir->listen.num == 0)) {
+        (msg->heir == boot->rank && heir->listen.num == 0))
         return HCE_ERR_TRANSPORT;
-    }
     heir->left = malloc(left_len);
-    if (heir->left == NULL) {
+    if (heir->left == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     memcpy(heir->left, (const uint8_t *)body + sizeof(*msg), left_len);
     heir->is_due = true;
     return HCE_OK;
@@ -215,9 +204,8 @@ static void return_send(hce_boot_t *boot, hce_boot_link_t *link)
     memcpy(msg.nonce, boot->heir.leaf_nonce, sizeof(msg.nonce));
     hce_boot_heir_mac(boot, boot->rank, msg.nonce, HCE_BOOT_RETURN, msg.mac);
     hce_boot_link_send(boot, link, HCE_BOOT_RETURN, &msg, sizeof(msg));
-    if (boot->has_left) {
+    if (boot->has_left)
         hce_boot_link_send(boot, link, HCE_BOOT_GOODBYE, NULL, 0);
-    }
 }
 
 /* Starts to connect; what is sent meanwhile waits in the link. */
@@ -231,17 +219,14 @@ static hce_status_t heir_call(hce_boot_t *boot, hce_boot_link_t *link)
     hce_boot_conn_t conn;
     int fd;
 
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
-    if (hce_boot_net_connect(&msg->place.addrs[at], &fd) != 0) {
+    if (hce_boot_net_connect(&msg->place.addrs[at], &fd) != 0)
         return HCE_ERR_TRANSPORT;
-    }
     hce_boot_conn_init(&conn, fd, HCE_BOOT_HELLO_MAX);
     status = hce_boot_link_open(boot, link, &conn, &msg->who);
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         hce_boot_conn_close(&conn);
-    }
     return status;
 }
 
@@ -272,9 +257,8 @@ hce_status_t hce_boot_on_adopt(hce_boot_t *boot, hce_boot_link_t *link,
 
     hce_boot_heir_mac(boot, boot->rank, boot->heir.leaf_nonce, HCE_BOOT_ADOPT,
                       mac);
-    if (!link->is_unproved || !hce_boot_mac_equal(mac, body)) {
+    if (!link->is_unproved || !hce_boot_mac_equal(mac, body))
         return HCE_ERR_TRANSPORT;
-    }
     link->is_unproved = false;
     return HCE_OK;
 }
@@ -284,11 +268,10 @@ void hce_boot_heir_tick(hce_boot_t *boot, uint64_t now)
     hce_boot_heir_t *heir = &boot->heir;
 
     if (heir->is_due && !boot->verdict.have) {
-        if (heir->handover.heir != boot->rank) {
+        if (heir->handover.heir != boot->rank)
             leaf_move(boot);
-        } else if (hce_boot_adopt_start(boot, heir->left) != HCE_OK) {
+        else if (hce_boot_adopt_start(boot, heir->left) != HCE_OK)
             hce_log(ERROR, BOOT, "rank %d cannot become the hub", boot->rank);
-        }
         hce_boot_exchange_forgo(boot);
     }
     heir->is_due = false;

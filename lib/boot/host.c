@@ -42,9 +42,8 @@ void hce_boot_host_name(char *buf, size_t size)
     buf[0] = '\0';
     gethostname(buf, size);
     buf[size - 1] = '\0';
-    if (buf[0] == '\0') {
+    if (buf[0] == '\0')
         snprintf(buf, size, "?");
-    }
 }
 
 void hce_boot_who_self(hce_boot_who_t *who_p)
@@ -67,11 +66,9 @@ void hce_boot_who_self(hce_boot_who_t *who_p)
 void hce_boot_who_clean(hce_boot_who_t *who)
 {
     who->host[HCE_BOOT_HOST_LEN - 1] = '\0';
-    for (char *c = who->host; *c != '\0'; c++) {
-        if (*c <= ' ' || *c > '~') {
+    for (char *c = who->host; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~')
             *c = '?';
-        }
-    }
 }
 
 bool hce_boot_who_related(const hce_boot_who_t *a, const hce_boot_who_t *b)

@@ -74,9 +74,8 @@ static void attempt_end(join_t *join, attempt_t *attempt, const char *why)
     attempt->state = ATTEMPT_IDLE;
     attempt->then_ns = now + attempt->backoff_ns;
     attempt->backoff_ns = hce_min(2 * attempt->backoff_ns, BACKOFF_MAX_NS);
-    if (next < join->attempts + join->num && !next->was_tried) {
+    if (next < join->attempts + join->num && !next->was_tried)
         next->then_ns = now;
-    }
 }
 
 static void connect_fail(join_t *join, attempt_t *attempt, int rc)
@@ -207,9 +206,8 @@ static void attempt_read(join_t *join, attempt_t *attempt)
     hce_status_t status;
 
     status = hce_boot_conn_next(&attempt->conn, &frame, &body);
-    if (status == HCE_INPROGRESS) {
+    if (status == HCE_INPROGRESS)
         return;
-    }
     if (status == HCE_ERR_GONE) {
         attempt_end(join, attempt, "closed by the other side");
     } else if (status != HCE_OK) {
@@ -236,16 +234,14 @@ static void attempt_read(join_t *join, attempt_t *attempt)
 
 static void attempt_tick(join_t *join, attempt_t *attempt, uint64_t now)
 {
-    if (now < attempt->then_ns) {
+    if (now < attempt->then_ns)
         return;
-    }
-    if (attempt->state == ATTEMPT_IDLE) {
+    if (attempt->state == ATTEMPT_IDLE)
         attempt_start(join, attempt, now);
-    } else if (attempt->state == ATTEMPT_CONNECTING) {
+    else if (attempt->state == ATTEMPT_CONNECTING)
         attempt_end(join, attempt, "no connection in 5 s");
-    } else {
+    else
         attempt_end(join, attempt, "accepted, but said nothing in 5 s");
-    }
 }
 
 /* The first hub in the list that will do gets the proof. */
@@ -256,20 +252,16 @@ static void hub_choose(join_t *join, uint64_t now)
     for (int i = 0; i < join->num; i++) {
         attempt_t *attempt = &join->attempts[i];
 
-        if (attempt->state == ATTEMPT_PROVED) {
+        if (attempt->state == ATTEMPT_PROVED)
             return;
-        }
         if (chosen == NULL && attempt->state == ATTEMPT_CHALLENGED &&
             (join->meeting->is_private ||
              now >= join->start_ns + STRANGER_NS ||
-             hce_boot_who_related(&join->boot->who,
-                                  &attempt->challenge.who))) {
+             hce_boot_who_related(&join->boot->who, &attempt->challenge.who)))
             chosen = attempt;
-        }
     }
-    if (chosen != NULL) {
+    if (chosen != NULL)
         attempt_prove(join, chosen);
-    }
 }
 
 /* Ticks all attempts and tells what to sleep for. */
@@ -278,9 +270,8 @@ static uint64_t attempts_tick(join_t *join)
     uint64_t now = hce_clock_ns();
     uint64_t then = join->meeting->deadline;
 
-    for (int i = 0; i < join->num; i++) {
+    for (int i = 0; i < join->num; i++)
         attempt_tick(join, &join->attempts[i], now);
-    }
     hub_choose(join, now);
     for (int i = 0; i < join->num; i++) {
         attempt_t *attempt = &join->attempts[i];
@@ -290,9 +281,8 @@ static uint64_t attempts_tick(join_t *join)
             attempt->state == ATTEMPT_CONNECTING ? POLLOUT : POLLIN;
         then = hce_min(then, attempt->then_ns);
         if (attempt->state == ATTEMPT_CHALLENGED &&
-            now < join->start_ns + STRANGER_NS) {
+            now < join->start_ns + STRANGER_NS)
             then = hce_min(then, join->start_ns + STRANGER_NS);
-        }
     }
     return then;
 }
@@ -305,14 +295,12 @@ static void attempts_sleep(join_t *join, uint64_t then)
     for (int i = 0; i < join->num && count > 0; i++) {
         attempt_t *attempt = &join->attempts[i];
 
-        if (join->fds[i].revents == 0 || join->status != HCE_INPROGRESS) {
+        if (join->fds[i].revents == 0 || join->status != HCE_INPROGRESS)
             continue;
-        }
-        if (attempt->state == ATTEMPT_CONNECTING) {
+        if (attempt->state == ATTEMPT_CONNECTING)
             attempt_greet(join, attempt);
-        } else {
+        else
             attempt_read(join, attempt);
-        }
     }
 }
 
@@ -332,9 +320,8 @@ static void join_explain(join_t *join, const char *what)
         int last = i;
 
         while (last + 1 < join->num &&
-               strcmp(join->attempts[last + 1].why, first->why) == 0) {
+               strcmp(join->attempts[last + 1].why, first->why) == 0)
             last++;
-        }
         hce_boot_addr_text(first->addr, a, sizeof(a));
         hce_boot_addr_text(join->attempts[last].addr, b, sizeof(b));
         len +=
@@ -346,11 +333,9 @@ static void join_explain(join_t *join, const char *what)
 
 static bool hub_is_gone(const join_t *join)
 {
-    for (int i = 0; i < join->num; i++) {
-        if (join->attempts[i].refusals < REFUSALS_MAX) {
+    for (int i = 0; i < join->num; i++)
+        if (join->attempts[i].refusals < REFUSALS_MAX)
             return false;
-        }
-    }
     return join->meeting->is_private;
 }
 
@@ -359,12 +344,10 @@ static hce_status_t join_run(join_t *join)
     while (join->status == HCE_INPROGRESS) {
         uint64_t then = attempts_tick(join);
 
-        if (join->status == HCE_INPROGRESS) {
+        if (join->status == HCE_INPROGRESS)
             attempts_sleep(join, then);
-        }
-        if (join->status != HCE_INPROGRESS) {
+        if (join->status != HCE_INPROGRESS)
             continue;
-        }
         join->status = hce_boot_meeting_check(join->meeting);
         if (join->status == HCE_ERR_BOOTSTRAP) {
             join_explain(join, "in time");
@@ -397,9 +380,8 @@ hce_status_t hce_boot_join(hce_boot_meeting_t *meeting, hce_boot_t *boot)
             attempt->then_ns = join.start_ns + (uint64_t)i * STAGGER_NS;
         }
         status = join_run(&join);
-        for (int i = 0; i < join.num; i++) {
+        for (int i = 0; i < join.num; i++)
             hce_boot_conn_close(&join.attempts[i].conn);
-        }
     } else {
         snprintf(meeting->why, sizeof(meeting->why), "no memory");
     }

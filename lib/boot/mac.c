@@ -70,9 +70,8 @@ void hce_boot_mac(const uint8_t key[HCE_BOOT_KEY_LEN], const void *data,
         word_absorb(&s, word);
     }
     word = (uint64_t)len << 56;
-    for (size_t i = whole; i < len; i++) {
+    for (size_t i = whole; i < len; i++)
         word |= (uint64_t)bytes[i] << 8 * (i - whole);
-    }
     word_absorb(&s, word);
     s.v2 ^= 0xee;
     out[0] = word_squeeze(&s);
@@ -97,9 +96,8 @@ bool hce_boot_mac_equal(const uint8_t a[HCE_BOOT_KEY_LEN],
 {
     uint8_t differ = 0;
 
-    for (int i = 0; i < HCE_BOOT_KEY_LEN; i++) {
+    for (int i = 0; i < HCE_BOOT_KEY_LEN; i++)
         differ |= a[i] ^ b[i];
-    }
     return differ == 0;
 }
 

@@ -30,9 +30,8 @@ hce_status_t hce_boot_meeting_check(hce_boot_meeting_t *meeting)
         }
         hce_boot_unlock(parent);
     }
-    if (status == HCE_INPROGRESS && hce_clock_ns() >= meeting->deadline) {
+    if (status == HCE_INPROGRESS && hce_clock_ns() >= meeting->deadline)
         status = HCE_ERR_BOOTSTRAP;
-    }
     return status;
 }
 
@@ -41,15 +40,12 @@ int hce_boot_meeting_sleep_ms(const hce_boot_meeting_t *meeting, uint64_t then)
     uint64_t now = hce_clock_ns();
     uint64_t ms = SLEEP_MAX_MS;
 
-    if (then <= now) {
+    if (then <= now)
         return 0;
-    }
-    if (then != HCE_TIME_NEVER) {
+    if (then != HCE_TIME_NEVER)
         ms = hce_min(ms, hce_div_up(then - now, HCE_NS_PER_MS));
-    }
-    if (meeting->parent != NULL) {
+    if (meeting->parent != NULL)
         ms = hce_min(ms, (uint64_t)PARENT_LOOK_MS);
-    }
     return (int)ms;
 }
 
@@ -81,9 +77,8 @@ static hce_status_t start_await(hce_boot_meeting_t *meeting, hce_boot_t *boot)
     hce_status_t status;
     char name[128];
 
-    if (until.deadline != HCE_TIME_NEVER) {
+    if (until.deadline != HCE_TIME_NEVER)
         until.deadline += HCE_BOOT_VERDICT_NS;
-    }
     hce_boot_lock(boot);
     status = hce_boot_wait(boot, &until);
     if (status == HCE_ERR_TIMEOUT && !boot->verdict.have) {
@@ -123,9 +118,8 @@ hce_status_t hce_boot_meet(hce_boot_meeting_t *meeting, hce_boot_t **boot_p)
     hce_status_t status = hce_boot_group_create(meeting->name, meeting->rank,
                                                 meeting->size, &boot);
 
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         goto err_listen;
-    }
     boot->watch.silence_ns = meeting->silence_ns;
     if (meeting->size == 1) {
         status = meet_alone(boot);
@@ -133,13 +127,11 @@ hce_status_t hce_boot_meet(hce_boot_meeting_t *meeting, hce_boot_t **boot_p)
         status = hce_boot_seat_all(meeting, boot);
     } else {
         status = hce_boot_join(meeting, boot);
-        if (status == HCE_OK) {
+        if (status == HCE_OK)
             status = start_await(meeting, boot);
-        }
     }
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         goto err_boot;
-    }
     hce_boot_listen_close(&meeting->listen);
     *boot_p = boot;
     return HCE_OK;

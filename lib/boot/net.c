@@ -109,9 +109,8 @@ hce_status_t hce_boot_net_resolve(const char *name, hce_boot_addr_t *addrs,
                  rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
         return HCE_ERR_BOOTSTRAP;
     }
-    for (struct addrinfo *a = list; a != NULL && num < max; a = a->ai_next) {
+    for (struct addrinfo *a = list; a != NULL && num < max; a = a->ai_next)
         num += addr_unpack(a->ai_addr, &addrs[num]);
-    }
     freeaddrinfo(list);
     if (num == 0) {
         snprintf(why, why_size, "%s: has no IP address", name);
@@ -129,17 +128,15 @@ static int ifaddr_rank(const struct ifaddrs *ifa, const char *ifname)
 
     if (ifa->ifa_addr == NULL || !addr_unpack(ifa->ifa_addr, &addr) ||
         (ifa->ifa_flags & IFF_UP) == 0 ||
-        (addr.family == 6 && addr.ip[0] == 0xfe && addr.ip[1] == 0x80)) {
+        (addr.family == 6 && addr.ip[0] == 0xfe && addr.ip[1] == 0x80))
         return 0;
-    }
     if (ifname != NULL) {
         return strcmp(ifname, ifa->ifa_name) != 0 ? 0
                : addr.family == 4                 ? 2
                                                   : 1;
     }
-    if ((ifa->ifa_flags & IFF_LOOPBACK) != 0) {
+    if ((ifa->ifa_flags & IFF_LOOPBACK) != 0)
         return 0;
-    }
     return addr.family == 4 ? 2 : 1;
 }
 
@@ -153,12 +150,10 @@ hce_status_t hce_boot_net_primary(hce_boot_addr_t *addr_p)
         hce_log(ERROR, BOOT, "getifaddrs: %m");
         return HCE_ERR_SYSTEM;
     }
-    for (const struct ifaddrs *ifa = list; ifa != NULL; ifa = ifa->ifa_next) {
+    for (const struct ifaddrs *ifa = list; ifa != NULL; ifa = ifa->ifa_next)
         if (ifaddr_rank(ifa, ifname) >
-            (best == NULL ? 0 : ifaddr_rank(best, ifname))) {
+            (best == NULL ? 0 : ifaddr_rank(best, ifname)))
             best = ifa;
-        }
-    }
     if (best != NULL) {
         addr_unpack(best->ifa_addr, addr_p);
         addr_p->port = 0;
@@ -201,9 +196,8 @@ int hce_boot_net_listen(hce_boot_addr_t *addr, int *fd_p)
     sockaddr_any_t any;
     socklen_t len = addr_pack(addr, &any);
 
-    if (fd < 0) {
+    if (fd < 0)
         return fd;
-    }
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(fd, &any.sa, len) != 0 || listen(fd, SOMAXCONN) != 0 ||
         getsockname(fd, &any.sa, &len) != 0) {
@@ -235,9 +229,8 @@ hce_status_t hce_boot_listen_open(const hce_boot_addr_t *primary,
     if (!hce_boot_addr_is_loopback(primary)) {
         hce_boot_addr_loopback(&listen.addr[1]);
         listen.addr[1].port = listen.addr[0].port;
-        if (hce_boot_net_listen(&listen.addr[1], &listen.fd[1]) == 0) {
+        if (hce_boot_net_listen(&listen.addr[1], &listen.fd[1]) == 0)
             listen.num = 2;
-        }
     }
     *listen_p = listen;
     return HCE_OK;
@@ -245,9 +238,8 @@ hce_status_t hce_boot_listen_open(const hce_boot_addr_t *primary,
 
 void hce_boot_listen_close(hce_boot_listen_t *listen)
 {
-    for (int i = 0; i < listen->num; i++) {
+    for (int i = 0; i < listen->num; i++)
         close(listen->fd[i]);
-    }
     listen->num = 0;
 }
 
@@ -257,9 +249,8 @@ int hce_boot_net_connect(const hce_boot_addr_t *addr, int *fd_p)
     socklen_t len = addr_pack(addr, &any);
     int fd = socket_open(addr), rc;
 
-    if (fd < 0) {
+    if (fd < 0)
         return fd;
-    }
     nodelay_set(fd);
     if (connect(fd, &any.sa, len) != 0 && errno != EINPROGRESS) {
         rc = -errno;
@@ -275,9 +266,8 @@ int hce_boot_net_connect_result(int fd)
     int error = 0;
     socklen_t len = sizeof(error);
 
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
         return -errno;
-    }
     return -error;
 }
 
@@ -285,9 +275,8 @@ int hce_boot_net_accept(int listen_fd, int *fd_p)
 {
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (fd < 0) {
+    if (fd < 0)
         return -errno;
-    }
     nodelay_set(fd);
     *fd_p = fd;
     return 0;
@@ -298,9 +287,8 @@ int hce_boot_net_own_addr(int fd, hce_boot_addr_t *addr_p)
     sockaddr_any_t any;
     socklen_t len = sizeof(any);
 
-    if (getsockname(fd, &any.sa, &len) != 0) {
+    if (getsockname(fd, &any.sa, &len) != 0)
         return -errno;
-    }
     return addr_unpack(&any.sa, addr_p) ? 0 : -EAFNOSUPPORT;
 }
 
@@ -309,8 +297,7 @@ int hce_boot_net_peer_addr(int fd, hce_boot_addr_t *addr_p)
     sockaddr_any_t any;
     socklen_t len = sizeof(any);
 
-    if (getpeername(fd, &any.sa, &len) != 0) {
+    if (getpeername(fd, &any.sa, &len) != 0)
         return -errno;
-    }
     return addr_unpack(&any.sa, addr_p) ? 0 : -EAFNOSUPPORT;
 }

@@ -47,23 +47,20 @@ static void news_send(hce_boot_t *boot, const hce_boot_news_t *news)
 static void verdict_set(hce_boot_t *boot, const hce_boot_news_t *news,
                         bool is_told)
 {
-    if (boot->verdict.have) {
+    if (boot->verdict.have)
         return;
-    }
     boot->verdict.have = true;
     boot->verdict.has_pending = false;
     boot->verdict.news = *news;
     boot->complaint.is_open = false;
-    if (!boot->has_started) {
+    if (!boot->has_started)
         hce_log(DEBUG, BOOT, "%s", news->text); /* an error of the creation */
-    } else if (is_told) {
+    else if (is_told)
         hce_log(INFO, FAULT, "rank %d says: %s", boot->hub, news->text);
-    } else {
+    else
         hce_log(ERROR, FAULT, "%s", news->text);
-    }
-    if (!is_told) {
+    if (!is_told)
         news_send(boot, news);
-    }
     hce_boot_wake(boot);
 }
 
@@ -91,9 +88,8 @@ void hce_boot_news_tell(hce_boot_t *boot, hce_status_t status, int rank,
 
 void hce_boot_news_tick(hce_boot_t *boot, uint64_t now)
 {
-    if (boot->verdict.has_pending && now >= boot->verdict.pending_ns) {
+    if (boot->verdict.has_pending && now >= boot->verdict.pending_ns)
         verdict_set(boot, &boot->verdict.pending, false);
-    }
 }
 
 void hce_boot_news_repeat(hce_boot_t *boot, hce_boot_link_t *link)
@@ -116,11 +112,10 @@ void hce_boot_set_news_cb(hce_boot_t *boot, hce_boot_news_cb_t cb, void *arg)
 
 static void news_judge(hce_boot_t *boot, const hce_boot_news_t *news)
 {
-    if (news->status == HCE_ERR_TRANSPORT) {
+    if (news->status == HCE_ERR_TRANSPORT)
         verdict_hold(boot, news, HOLD_NS);
-    } else {
+    else
         verdict_set(boot, news, false);
-    }
 }
 
 void hce_boot_abort(hce_boot_t *boot, const hce_boot_news_t *news)
@@ -147,36 +142,31 @@ hce_status_t hce_boot_on_news(hce_boot_t *boot, hce_boot_link_t *link,
 
     memcpy(&msg, body, sizeof(msg));
     if (msg.status >= 0 || msg.status < HCE_ERR_INTERNAL || msg.rank < -1 ||
-        msg.rank >= boot->size) {
+        msg.rank >= boot->size)
         return HCE_ERR_TRANSPORT;
-    }
     news.status = msg.status;
     news.rank = msg.rank;
     msg.text[sizeof(msg.text) - 1] = '\0';
     memcpy(news.text, msg.text, sizeof(news.text));
-    if (boot->verdict.have) {
+    if (boot->verdict.have)
         return HCE_OK;
-    }
-    if (hce_boot_is_hub(boot)) {
+    if (hce_boot_is_hub(boot))
         news_judge(boot, &news);
-    } else {
+    else
         verdict_set(boot, &news, true);
-    }
     return HCE_OK;
 }
 
 void hce_boot_end_check(hce_boot_t *boot)
 {
-    if (!hce_boot_is_hub(boot) || !boot->has_left || boot->has_ended) {
+    if (!hce_boot_is_hub(boot) || !boot->has_left || boot->has_ended)
         return;
-    }
     for (int i = 0; i < boot->num_links; i++) {
         const hce_boot_link_t *link = &boot->links[i];
 
         if (link->is_awaited ||
-            (hce_boot_link_is_open(link) && !link->has_left)) {
+            (hce_boot_link_is_open(link) && !link->has_left))
             return;
-        }
     }
     boot->has_ended = true;
     hce_boot_links_post(boot,
@@ -239,11 +229,9 @@ hce_status_t hce_boot_on_end(hce_boot_t *boot, hce_boot_link_t *link,
 /* After news nobody waits for others to leave, only until all is sent. */
 static bool goodbye_done(const hce_boot_t *boot)
 {
-    for (int i = 0; i < boot->num_links; i++) {
-        if (!hce_boot_conn_is_idle(&boot->links[i].conn)) {
+    for (int i = 0; i < boot->num_links; i++)
+        if (!hce_boot_conn_is_idle(&boot->links[i].conn))
             return false;
-        }
-    }
     return boot->has_ended || boot->verdict.have ||
            (!hce_boot_is_hub(boot) && !hce_boot_link_is_open(&boot->links[0]));
 }
@@ -255,9 +243,8 @@ void hce_boot_goodbye(hce_boot_t *boot, uint64_t left_ns)
                               .ignore_news = true};
 
     hce_boot_lock(boot);
-    if (boot->verdict.has_pending) {
+    if (boot->verdict.has_pending)
         verdict_set(boot, &boot->verdict.pending, false);
-    }
     if (!boot->has_left) {
         boot->has_left = true;
         hce_boot_links_post(

@@ -76,9 +76,8 @@ static hce_status_t size_get(uint32_t *size_p, hce_boot_why_t *why)
         value->data.uint32 > HCE_BOOT_SIZE_MAX) {
         snprintf(why->text, sizeof(why->text), "no usable PMIX_JOB_SIZE: %s",
                  PMIx_Error_string(rc));
-        if (rc == PMIX_SUCCESS) {
+        if (rc == PMIX_SUCCESS)
             PMIX_VALUE_RELEASE(value);
-        }
         return HCE_ERR_BOOTSTRAP;
     }
     *size_p = value->data.uint32;
@@ -96,9 +95,8 @@ static hce_status_t client_init(hce_boot_why_t *why)
                  "this process was forked from a PMIx client");
         return HCE_ERR_UNSUPPORTED;
     }
-    if (client.is_ready) {
+    if (client.is_ready)
         return HCE_OK;
-    }
     if (hce_config_foreign("PMIX_NAMESPACE") == NULL) {
         snprintf(why->text, sizeof(why->text),
                  "not started by a PMIx launcher (PMIX_NAMESPACE is not "
@@ -174,9 +172,8 @@ static hce_status_t fence_run(uint64_t deadline, hce_boot_why_t *why)
                  client.me.rank, client.size);
         return HCE_ERR_BOOTSTRAP;
     }
-    if (rc == PMIX_SUCCESS) {
+    if (rc == PMIX_SUCCESS)
         rc = fence->rc;
-    }
     PMIX_INFO_DESTRUCT(&info);
     sem_destroy(&fence->done);
     free(fence);
@@ -194,12 +191,10 @@ static hce_status_t card_make(hce_boot_meeting_t *meeting, card_t *card)
     hce_boot_who_t who;
     hce_status_t status = hce_boot_random(card->key, sizeof(card->key));
 
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_net_primary(&primary);
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_listen_open(&primary, &meeting->listen);
-    }
     hce_boot_who_self(&who);
     card->wire_version = HCE_BOOT_WIRE_VERSION;
     card->status = status;
@@ -217,9 +212,8 @@ static hce_status_t card_put(const char *key, card_t *card,
         .data.bo = {.bytes = (char *)card, .size = sizeof(*card)}};
     pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
 
-    if (rc == PMIX_SUCCESS) {
+    if (rc == PMIX_SUCCESS)
         rc = PMIx_Commit();
-    }
     if (rc != PMIX_SUCCESS) {
         snprintf(why->text, sizeof(why->text), "PMIx_Put: %s",
                  PMIx_Error_string(rc));
@@ -262,9 +256,8 @@ static hce_status_t card_get(const char *key, card_t *card,
     }
     is_card = value->type == PMIX_BYTE_OBJECT &&
               value->data.bo.size == sizeof(*card);
-    if (is_card) {
+    if (is_card)
         memcpy(card, value->data.bo.bytes, sizeof(*card));
-    }
     PMIX_VALUE_RELEASE(value);
     if (!is_card) {
         snprintf(why->text, sizeof(why->text),
@@ -288,12 +281,10 @@ static hce_status_t card_exchange(hce_boot_meeting_t *meeting, card_t *card,
         own = card_make(meeting, card);
         status = card_put(key, card, why);
     }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = fence_run(meeting->deadline, why);
-    }
-    if (status == HCE_OK && meeting->rank != 0) {
+    if (status == HCE_OK && meeting->rank != 0)
         status = card_get(key, card, why);
-    }
     return status == HCE_OK ? own : status;
 }
 
@@ -304,17 +295,15 @@ static hce_status_t meeting_prepare(hce_boot_meeting_t *meeting, card_t *card,
     char job[PMIX_MAX_NSLEN + 32];
     int len;
 
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = size_get(&client.size, why);
-    }
     if (status == HCE_OK && client.is_broken) {
         snprintf(why->text, sizeof(why->text),
                  "an earlier creation has timed out");
         status = HCE_ERR_BOOTSTRAP;
     }
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     len = snprintf(job, sizeof(job), "%u %s", client.count, client.me.nspace);
     meeting->job = hce_boot_hash(job, (size_t)len);
     meeting->rank = (int)client.me.rank;

@@ -147,9 +147,8 @@ static void hello_handle(seats_t *seats, caller_t *caller, const void *body)
     memcpy(challenge.nonce, caller->nonces.hub, sizeof(challenge.nonce));
     caller->has_greeted = true;
     if (hce_boot_conn_send(&caller->conn, HCE_BOOT_CHALLENGE, &challenge,
-                           sizeof(challenge)) != HCE_OK) {
+                           sizeof(challenge)) != HCE_OK)
         caller_drop(seats, caller);
-    }
 }
 
 static void caller_seat(seats_t *seats, caller_t *caller)
@@ -236,9 +235,8 @@ static bool is_calling(const seats_t *seats, int rank)
         const caller_t *caller = &seats->callers[i];
 
         if (caller->conn.fd >= 0 && caller->has_greeted &&
-            caller->hello.rank == rank) {
+            caller->hello.rank == rank)
             return true;
-        }
     }
     return false;
 }
@@ -248,9 +246,8 @@ static void lost_check(seats_t *seats)
 {
     int rank = seats->lost.rank;
 
-    if (seats->lost_ns == HCE_TIME_NEVER) {
+    if (seats->lost_ns == HCE_TIME_NEVER)
         return;
-    }
     if (is_seated(seats, rank) || is_calling(seats, rank)) {
         seats->lost_ns = HCE_TIME_NEVER;
     } else if (hce_clock_ns() >= seats->lost_ns) {
@@ -268,9 +265,8 @@ static void caller_read(seats_t *seats, caller_t *caller)
     hce_status_t status;
 
     status = hce_boot_conn_next(&caller->conn, &frame, &body);
-    if (status == HCE_INPROGRESS) {
+    if (status == HCE_INPROGRESS)
         return;
-    }
     if (status == HCE_ERR_GONE) {
         caller_lost(seats, caller);
     } else if (status != HCE_OK) {
@@ -298,17 +294,14 @@ static caller_t *place_find(seats_t *seats, uint64_t now)
     for (int i = 0; i < CALLERS_MAX; i++) {
         caller_t *caller = &seats->callers[i];
 
-        if (caller->conn.fd < 0) {
+        if (caller->conn.fd < 0)
             return caller;
-        }
         if (!caller->has_greeted && now - caller->since_ns > CROWD_NS &&
-            (oldest == NULL || caller->since_ns < oldest->since_ns)) {
+            (oldest == NULL || caller->since_ns < oldest->since_ns))
             oldest = caller;
-        }
     }
-    if (oldest != NULL) {
+    if (oldest != NULL)
         caller_drop(seats, oldest);
-    }
     return oldest;
 }
 
@@ -374,9 +367,8 @@ static uint64_t callers_expire(seats_t *seats, uint64_t now)
     for (int i = 0; i < CALLERS_MAX; i++) {
         caller_t *caller = &seats->callers[i];
 
-        if (caller->conn.fd < 0) {
+        if (caller->conn.fd < 0)
             continue;
-        }
         if (now >= caller->since_ns + CALLER_NS) {
             hce_log(DEBUG, BOOT, "%s: proved nothing in time", caller->addr);
             caller_drop(seats, caller);
@@ -398,14 +390,12 @@ static void seats_sleep(seats_t *seats, uint64_t then)
         int *fd = events[i].data.ptr;
         caller_t *caller = events[i].data.ptr;
 
-        if (fd == NULL) {
+        if (fd == NULL)
             continue; /* the group's: it gets its turn in any case */
-        }
-        if (fd >= listen->fd && fd < listen->fd + HCE_BOOT_LISTEN_MAX) {
+        if (fd >= listen->fd && fd < listen->fd + HCE_BOOT_LISTEN_MAX)
             callers_accept(seats, *fd);
-        } else if (caller->conn.fd >= 0) {
+        else if (caller->conn.fd >= 0)
             caller_read(seats, caller);
-        }
     }
 }
 
@@ -417,9 +407,8 @@ static void absent_blame(seats_t *seats)
     int len = 0, first = -1, shown = 0;
 
     for (int i = 0; i < boot->num_links; i++) {
-        if (hce_boot_link_is_open(&boot->links[i])) {
+        if (hce_boot_link_is_open(&boot->links[i]))
             continue;
-        }
         first = first < 0 ? boot->links[i].rank : first;
         if (shown < 16) {
             len += snprintf(list + len, sizeof(list) - (size_t)len, "%s%d",
@@ -470,13 +459,11 @@ static hce_status_t seats_run(seats_t *seats)
 
         then = hce_min(then, seats->meeting->deadline);
         then = hce_min(then, seats->lost_ns);
-        if (seats->is_paused) {
+        if (seats->is_paused)
             then = hce_min(then, now + PAUSE_NS);
-        }
         seats_sleep(seats, then);
-        if (seats->is_paused) {
+        if (seats->is_paused)
             listen_pause(seats, false);
-        }
     }
     return status;
 }
@@ -487,26 +474,21 @@ static hce_status_t seats_open(seats_t *seats)
     struct epoll_event event = {.events = EPOLLIN};
     hce_status_t status = hce_boot_random(seats->seed, sizeof(seats->seed));
 
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     hce_boot_mac(seats->meeting->key, seats->seed, sizeof(seats->seed),
                  seats->boot->secret);
-    for (int i = 0; i < CALLERS_MAX; i++) {
+    for (int i = 0; i < CALLERS_MAX; i++)
         hce_boot_conn_init(&seats->callers[i].conn, -1, 0);
-    }
     seats->epfd = epoll_create1(EPOLL_CLOEXEC);
-    if (seats->epfd < 0) {
+    if (seats->epfd < 0)
         goto err_log;
-    }
-    if (epoll_ctl(seats->epfd, EPOLL_CTL_ADD, seats->boot->epfd, &event)) {
+    if (epoll_ctl(seats->epfd, EPOLL_CTL_ADD, seats->boot->epfd, &event))
         goto err_close;
-    }
     for (int i = 0; i < listen->num; i++) {
         event.data.ptr = &listen->fd[i];
-        if (epoll_ctl(seats->epfd, EPOLL_CTL_ADD, listen->fd[i], &event)) {
+        if (epoll_ctl(seats->epfd, EPOLL_CTL_ADD, listen->fd[i], &event))
             goto err_close;
-        }
     }
     return HCE_OK;
 
@@ -533,11 +515,9 @@ hce_status_t hce_boot_seat_all(hce_boot_meeting_t *meeting, hce_boot_t *boot)
     status = seats_open(seats);
     if (status == HCE_OK) {
         status = seats_run(seats);
-        for (int i = 0; i < CALLERS_MAX; i++) {
-            if (seats->callers[i].conn.fd >= 0) {
+        for (int i = 0; i < CALLERS_MAX; i++)
+            if (seats->callers[i].conn.fd >= 0)
                 caller_drop(seats, &seats->callers[i]);
-            }
-        }
         close(seats->epfd);
     }
     free(seats);

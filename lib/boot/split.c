@@ -60,17 +60,15 @@ static void members_count(split_t *split)
     split->hub = me;
     split->is_one_host = true;
     for (int r = 0; r < split->size; r++) {
-        if (split->choices[r].color != color) {
+        if (split->choices[r].color != color)
             continue;
-        }
         split->meeting.size++;
         split->meeting.rank += comes_before(split, r, me);
         split->is_one_host =
             split->is_one_host &&
             split->choices[r].host_id == split->choices[me].host_id;
-        if (comes_before(split, r, split->hub)) {
+        if (comes_before(split, r, split->hub))
             split->hub = r;
-        }
     }
 }
 
@@ -94,9 +92,8 @@ static hce_status_t own_addr_find(split_t *split, hce_boot_addr_t *addr_p)
                    !hce_boot_addr_is_loopback(&addr);
     }
     hce_boot_unlock(parent);
-    if (!is_found) {
+    if (!is_found)
         return hce_boot_net_primary(addr_p);
-    }
     addr.port = 0;
     *addr_p = addr;
     return HCE_OK;
@@ -109,9 +106,8 @@ static hce_status_t place_open(split_t *split, place_t *place)
 
     if (status == HCE_OK && split->meeting.size > 1) {
         status = own_addr_find(split, &addr);
-        if (status == HCE_OK) {
+        if (status == HCE_OK)
             status = hce_boot_listen_open(&addr, &split->meeting.listen);
-        }
         place->num_addrs = (uint32_t)split->meeting.listen.num;
         memcpy(place->addrs, split->meeting.listen.addr, sizeof(place->addrs));
     }
@@ -159,9 +155,8 @@ static hce_status_t split_meet(split_t *split, uint64_t deadline,
 
     if (split->choices[me].color != HCE_SPLIT_NONE) {
         members_count(split);
-        if (split->hub == me) {
+        if (split->hub == me)
             (void)place_open(split, &mine);
-        }
     }
     status = hce_boot_allgather(split->parent, &mine, sizeof(mine),
                                 split->places, deadline);
@@ -169,15 +164,13 @@ static hce_status_t split_meet(split_t *split, uint64_t deadline,
         status = place_use(split);
         if (status == HCE_OK) {
             status = hce_boot_meet(&split->meeting, &boot);
-            if (status != HCE_OK && split->meeting.why[0] != '\0') {
+            if (status != HCE_OK && split->meeting.why[0] != '\0')
                 hce_log(ERROR, BOOT, "split: %s", split->meeting.why);
-            }
         }
     }
     hce_boot_listen_close(&split->meeting.listen);
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         *boot_p = boot;
-    }
     return status;
 }
 
@@ -200,9 +193,8 @@ hce_status_t hce_boot_split(hce_boot_t *boot, int color, int key,
     if (split.choices != NULL && split.places != NULL) {
         status = hce_boot_allgather(boot, &choice, sizeof(choice),
                                     split.choices, deadline);
-        if (status == HCE_OK) {
+        if (status == HCE_OK)
             status = split_meet(&split, deadline, boot_p);
-        }
     } else {
         hce_log(ERROR, BOOT, "split: no memory for %d ranks", split.size);
         status = HCE_ERR_NO_MEMORY;

@@ -67,12 +67,10 @@ static hce_boot_heartbeat_t report_of(const hce_boot_t *boot, int rank)
     hce_boot_heartbeat_t report = {.call = complaint->call,
                                    .waits_for = complaint->waits_for};
 
-    if (rank == complaint->rank) {
+    if (rank == complaint->rank)
         return report;
-    }
-    if (rank != boot->rank) {
+    if (rank != boot->rank)
         return hce_boot_link_of(boot, rank)->report;
-    }
     report.call =
         atomic_load_explicit(&boot->report_call, memory_order_relaxed);
     report.waits_for =
@@ -85,12 +83,10 @@ static end_t end_find(const hce_boot_t *boot, int rank)
 {
     hce_boot_heartbeat_t report = report_of(boot, rank);
 
-    if (rank != boot->rank && hce_boot_link_of(boot, rank)->has_left) {
+    if (rank != boot->rank && hce_boot_link_of(boot, rank)->has_left)
         return END_LEFT;
-    }
-    if (report.call != boot->complaint.call) {
+    if (report.call != boot->complaint.call)
         return report.call < boot->complaint.call ? END_ABSENT : END_AHEAD;
-    }
     return report.waits_for < 0 || report.waits_for == rank ? END_IDLE
                                                             : END_NONE;
 }
@@ -122,11 +118,10 @@ static end_t chain_find(const hce_boot_t *boot, int *chain, int *num_p)
 static void chain_print(text_t *text, const int *chain, int num)
 {
     for (int i = 1; i < num; i++) {
-        if (i == 1) {
+        if (i == 1)
             text_add(text, ": rank %d waits for ", chain[0]);
-        } else {
+        else
             text_add(text, ", which waits for ");
-        }
         if (i == CHAIN_SHOWN && num > CHAIN_SHOWN + 2) {
             text_add(text, "%d more in a row and at last ", num - i - 1);
             i = num - 1;
@@ -151,15 +146,13 @@ static void complaint_decide(hce_boot_t *boot)
     }
     text_add(&text, "rank %d %s call %llu", blamed, end_texts[end],
              (unsigned long long)complaint->call);
-    if (chain != NULL) {
+    if (chain != NULL)
         chain_print(&text, chain, num);
-    }
     free(chain);
     text_add(&text, "; %s",
              hce_boot_rank_text(boot, blamed, name, sizeof(name)));
-    if (complaint->text[0] != '\0') {
+    if (complaint->text[0] != '\0')
         text_add(&text, "; rank %d: %s", complaint->rank, complaint->text);
-    }
     hce_boot_news_tell(boot, HCE_ERR_TIMEOUT, blamed, "%s", text.buf);
 }
 
@@ -169,9 +162,8 @@ static bool all_answered(const hce_boot_t *boot)
         const hce_boot_link_t *link = &boot->links[i];
 
         if (hce_boot_link_is_open(link) && !link->has_left &&
-            link->report.round != boot->watch.round) {
+            link->report.round != boot->watch.round)
             return false;
-        }
     }
     return true;
 }
@@ -179,9 +171,8 @@ static bool all_answered(const hce_boot_t *boot)
 void hce_boot_stuck_tick(hce_boot_t *boot, uint64_t now)
 {
     if (boot->complaint.is_open &&
-        (now >= boot->complaint.decide_ns || all_answered(boot))) {
+        (now >= boot->complaint.decide_ns || all_answered(boot)))
         complaint_decide(boot);
-    }
 }
 
 static void complaint_open(hce_boot_t *boot, int rank,
@@ -189,9 +180,8 @@ static void complaint_open(hce_boot_t *boot, int rank,
 {
     hce_boot_complaint_t *complaint = &boot->complaint;
 
-    if (complaint->is_open || boot->verdict.have) {
+    if (complaint->is_open || boot->verdict.have)
         return;
-    }
     complaint->is_open = true;
     complaint->rank = rank;
     complaint->call = msg->call;
@@ -208,9 +198,8 @@ hce_status_t hce_boot_on_stuck(hce_boot_t *boot, hce_boot_link_t *link,
 
     memcpy(&msg, body, sizeof(msg));
     msg.text[sizeof(msg.text) - 1] = '\0';
-    if (msg.waits_for < -1 || msg.waits_for >= boot->size) {
+    if (msg.waits_for < -1 || msg.waits_for >= boot->size)
         return HCE_ERR_TRANSPORT;
-    }
     complaint_open(boot, link->rank, &msg);
     return HCE_OK;
 }

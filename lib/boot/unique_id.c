@@ -80,12 +80,10 @@ static hce_status_t id_make(const hce_boot_addr_t *primary,
         return status;
     }
     status = hce_boot_random(id.key, sizeof(id.key));
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_random(&id.job, sizeof(id.job));
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_boot_listen_open(primary, &pending->listen);
-    }
     if (status != HCE_OK) {
         free(pending);
         return status;
@@ -125,9 +123,8 @@ void hce_boot_local_release(const hce_unique_id_t *unique_id)
 {
     hce_boot_uid_t id;
 
-    if (id_read(unique_id, &id)) {
+    if (id_read(unique_id, &id))
         pending_drop(id.job, false);
-    }
 }
 
 static hce_status_t hub_prepare(hce_boot_meeting_t *meeting,
@@ -188,16 +185,14 @@ hce_status_t hce_boot_tcp_create(const hce_boot_params_t *params,
     hce_boot_uid_t id;
 
     status = params_check(params, &id, why);
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     meeting.job = id.job;
     memcpy(meeting.key, id.key, sizeof(meeting.key));
-    if (params->rank == 0) {
+    if (params->rank == 0)
         status = hub_prepare(&meeting, why);
-    } else {
+    else
         leaf_prepare(&meeting, &id);
-    }
     if (status == HCE_OK) {
         status = hce_boot_meet(&meeting, boot_p);
         memcpy(why->text, meeting.why, sizeof(why->text));

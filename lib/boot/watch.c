@@ -22,9 +22,8 @@ static void beat_schedule(hce_boot_t *boot)
     hce_boot_watch_t *watch = &boot->watch;
 
     if (watch->is_started && watch->is_attached &&
-        watch->next_beat_ns == HCE_TIME_NEVER) {
+        watch->next_beat_ns == HCE_TIME_NEVER)
         watch->next_beat_ns = 0;
-    }
 }
 
 void hce_boot_watch_start(hce_boot_t *boot, uint64_t silence_ns)
@@ -55,11 +54,9 @@ void hce_boot_watch_resume(hce_boot_t *boot, uint64_t now)
     hce_boot_watch_t *watch = &boot->watch;
 
     if (watch->silence_ns != 0 && watch->last_turn_ns != 0 &&
-        now - watch->last_turn_ns > watch->silence_ns / 2) {
-        for (int i = 0; i < boot->num_links; i++) {
+        now - watch->last_turn_ns > watch->silence_ns / 2)
+        for (int i = 0; i < boot->num_links; i++)
             boot->links[i].heard_ns = now;
-        }
-    }
     watch->last_turn_ns = now;
 }
 
@@ -108,9 +105,8 @@ static void silence_check(hce_boot_t *boot, uint64_t now)
 
         if (hce_boot_link_is_open(link) && link->is_watched &&
             !link->has_left && now > link->heard_ns &&
-            now - link->heard_ns > boot->watch.silence_ns) {
+            now - link->heard_ns > boot->watch.silence_ns)
             link_silent(boot, link, now);
-        }
     }
 }
 
@@ -145,15 +141,13 @@ static void missing_check(hce_boot_t *boot, hce_boot_link_t *link,
     uint64_t call = 0;
     int rank = waiter_find(boot, link, &call);
 
-    if (rank < 0 || rank != link->missed_by || call != link->missed_call) {
+    if (rank < 0 || rank != link->missed_by || call != link->missed_call)
         link->missed_beats = 0;
-    }
     link->missed_by = rank;
     link->missed_call = call;
     if (rank < 0 || ++link->missed_beats < BEATS_MISSED ||
-        now - link->heard_ns <= boot->watch.silence_ns) {
+        now - link->heard_ns <= boot->watch.silence_ns)
         return;
-    }
     hce_boot_news_tell(boot, HCE_ERR_SILENT, link->rank,
                        "rank %d has sent nothing since the hub left %.1f s "
                        "ago, and rank %d waits for it in call %llu",
@@ -164,20 +158,17 @@ static void missing_check(hce_boot_t *boot, hce_boot_link_t *link,
 
 static void missing_find(hce_boot_t *boot, uint64_t now)
 {
-    for (int i = 0; i < boot->num_links && !boot->verdict.have; i++) {
-        if (boot->links[i].is_missing) {
+    for (int i = 0; i < boot->num_links && !boot->verdict.have; i++)
+        if (boot->links[i].is_missing)
             missing_check(boot, &boot->links[i], now);
-        }
-    }
 }
 
 void hce_boot_watch_tick(hce_boot_t *boot, uint64_t now)
 {
     hce_boot_watch_t *watch = &boot->watch;
 
-    if (now < watch->next_beat_ns) {
+    if (now < watch->next_beat_ns)
         return;
-    }
     beats_send(boot);
     watch->next_beat_ns = now + watch->beat_ns;
     if (watch->silence_ns != 0 && !boot->verdict.have &&
@@ -209,9 +200,8 @@ hce_status_t hce_boot_on_heartbeat(hce_boot_t *boot, hce_boot_link_t *link,
                                    const void *body, size_t len)
 {
     memcpy(&link->report, body, sizeof(link->report));
-    if (link->report.waits_for < -1 || link->report.waits_for >= boot->size) {
+    if (link->report.waits_for < -1 || link->report.waits_for >= boot->size)
         return HCE_ERR_TRANSPORT;
-    }
     link->is_watched = true;
     return HCE_OK;
 }

@@ -16,11 +16,9 @@ static int smallest_node(const hce_layout_t *layout)
 {
     int node, least = layout->node_size[0];
 
-    for (node = 1; node < layout->nnodes; node++) {
-        if (layout->node_size[node] < least) {
+    for (node = 1; node < layout->nnodes; node++)
+        if (layout->node_size[node] < least)
             least = layout->node_size[node];
-        }
-    }
     return least;
 }
 
@@ -68,14 +66,13 @@ bool hce_cost_allgather(const char *path, const hce_layout_t *layout,
         steps = eager_steps(layout);
     } else if (strcmp(path, "flat") == 0) {
         steps = nranks > 1 ? nranks - 1 : 1;
-        if (nnodes > 1) {
+        if (nnodes > 1)
             slices = (double)(nranks - 1) * most_entries(layout);
-        }
     } else {
         return false;
     }
-    *terms_p = (hce_cost_terms_t){.steps = steps,
-                                  .bytes = slices * (double)len};
+    *terms_p =
+        (hce_cost_terms_t){.steps = steps, .bytes = slices * (double)len};
     return true;
 }
 
@@ -126,9 +123,8 @@ bool hce_cost_fit(const hce_cost_sample_t *samples, size_t num,
         f.b1 += b;
     }
     det = f.ss * f.bb - f.sb * f.sb;
-    if (num < 2 || !(det > 1e-12 * f.ss * f.bb)) {
+    if (num < 2 || !(det > 1e-12 * f.ss * f.bb))
         return false;
-    }
     alpha = (f.s1 * f.bb - f.b1 * f.sb) / det;
     inverse = (f.b1 * f.ss - f.s1 * f.sb) / det;
     /* The best on the border, where the best of all lies beyond it. */
@@ -138,8 +134,7 @@ bool hce_cost_fit(const hce_cost_sample_t *samples, size_t num,
     } else if (!(inverse > 0)) {
         return false; /* more bytes take no longer: nothing was measured */
     }
-    *figure_p = (hce_cost_figure_t){.alpha_s = alpha,
-                                    .beta_bps = 1 / inverse};
+    *figure_p = (hce_cost_figure_t){.alpha_s = alpha, .beta_bps = 1 / inverse};
     *error_p = fit_error(samples, num, alpha, inverse);
     return true;
 }

@@ -15,10 +15,11 @@
 
 /* rdma: from the published bus bandwidths of 8 nodes of 4 ranks (direct 9.3
  * GB/s at 1 MiB and 277 at 8 GiB, ring 5.3 and 381), as what enters a node;
- * by distance and in one direction assumed to be as good a use of the port, and
- * eager as one hop without the wait for an entry, through one port a node.
+ * by distance and in one direction assumed to be as good a use of the port,
+ * and eager as one hop without the wait for an entry, through one port a node.
  * tcp: relations as measured with four nodes of two ranks on 500 Mbit/s links
- * of one machine; the port's rate there was 60 MB/s. loop and none: 2 cores. */
+ * of one machine; the port's rate there was 60 MB/s. loop and none: 2 cores.
+ */
 static const struct {
     const char *kind, *path;
     int dirs; /* 0: any */

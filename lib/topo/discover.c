@@ -86,9 +86,8 @@ static hce_status_t colors_fill(const card_t *cards, int size, int *color)
         int first = 0;
 
         while (is_set ? cards[first].node != cards[r].node
-                      : cards[first].identity != cards[r].identity) {
+                      : cards[first].identity != cards[r].identity)
             first++;
-        }
         if (cards[first].identity != cards[r].identity) {
             hce_log(ERROR, TOPO,
                     "rank %d on %.63s and rank %d on %.63s share no memory, "
@@ -115,9 +114,8 @@ static void layout_log(const hce_layout_t *layout, const char *host)
         for (int i = 0; i < size && len < sizeof(text) - 32; i++) {
             int from = layout->ranks[first + i], to = from;
 
-            while (i + 1 < size && layout->ranks[first + i + 1] == to + 1) {
+            while (i + 1 < size && layout->ranks[first + i + 1] == to + 1)
                 to = layout->ranks[first + ++i];
-            }
             len += (size_t)snprintf(text + len, sizeof(text) - len,
                                     from == to ? "%s%d" : "%s%d-%d",
                                     text[len - 1] == ' ' ? "" : ",", from, to);
@@ -139,18 +137,14 @@ static hce_status_t layout_make(const card_t *cards, int size, int me,
         return HCE_ERR_NO_MEMORY;
     }
     status = settings_check(cards, size);
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = overrides_check(cards, size);
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = colors_fill(cards, size, color);
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = hce_layout_create(size, color, layout_p);
-    }
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         layout_log(*layout_p, cards[me].host);
-    }
     free(color);
     return status;
 }
@@ -169,9 +163,8 @@ hce_status_t hce_topo_discover(hce_boot_t *boot, int node_override,
     }
     card_fill(&mine, node_override);
     status = hce_boot_allgather(boot, &mine, sizeof(mine), cards, deadline);
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         status = layout_make(cards, size, hce_boot_rank(boot), layout_p);
-    }
     free(cards);
     return status;
 }

@@ -36,9 +36,8 @@ static bool machine_open(bool with_devices, hwloc_topology_t *topology_p)
 {
     hwloc_topology_t topology;
 
-    if (hwloc_topology_init(&topology) != 0) {
+    if (hwloc_topology_init(&topology) != 0)
         return false;
-    }
     plugins_leave_out(topology);
     hwloc_topology_set_io_types_filter(
         topology, with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT
@@ -76,11 +75,9 @@ static hwloc_obj_t nic_find(hwloc_topology_t topology)
     for (int t = 0; t < 2; t++) {
         hwloc_obj_t osdev = NULL;
 
-        while ((osdev = hwloc_get_next_osdev(topology, osdev)) != NULL) {
-            if (osdev->attr->osdev.type == types[t]) {
+        while ((osdev = hwloc_get_next_osdev(topology, osdev)) != NULL)
+            if (osdev->attr->osdev.type == types[t])
                 return osdev;
-            }
-        }
     }
     return NULL;
 }
@@ -90,9 +87,8 @@ static bool machine_is_uniform(void)
     hwloc_topology_t topology;
     int nodes;
 
-    if (!machine_open(false, &topology)) {
+    if (!machine_open(false, &topology))
         return true;
-    }
     nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
     hwloc_topology_destroy(topology);
     return nodes <= 1;
@@ -104,9 +100,8 @@ bool hce_topo_machine_nic_cpus(cpu_set_t *cpus_p, char *name, size_t size)
     hwloc_obj_t nic, near;
     bool is_near = false;
 
-    if (machine_is_uniform() || !machine_open(true, &topology)) {
+    if (machine_is_uniform() || !machine_open(true, &topology))
         return false;
-    }
     nic = nic_find(topology);
     near = nic != NULL ? hwloc_get_non_io_ancestor_obj(topology, nic) : NULL;
     if (near != NULL && near->parent != NULL) {

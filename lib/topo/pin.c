@@ -26,12 +26,10 @@ static int cpu_parse(const char **at)
     int cpu = 0;
     const char *p = *at;
 
-    while (*p >= '0' && *p <= '9' && cpu < CPU_SETSIZE) {
+    while (*p >= '0' && *p <= '9' && cpu < CPU_SETSIZE)
         cpu = 10 * cpu + (*p++ - '0');
-    }
-    if (p == *at || cpu >= CPU_SETSIZE) {
+    if (p == *at || cpu >= CPU_SETSIZE)
         return -1;
-    }
     *at = p;
     return cpu;
 }
@@ -48,19 +46,16 @@ bool hce_topo_cpus_parse(const char *text, cpu_set_t *cpus_p)
             text++;
             to = cpu_parse(&text);
         }
-        if (from < 0 || to < from) {
+        if (from < 0 || to < from)
             return false;
-        }
-        for (int cpu = from; cpu <= to; cpu++) {
+        for (int cpu = from; cpu <= to; cpu++)
             CPU_SET(cpu, &cpus);
-        }
         if (*text == '\0') {
             *cpus_p = cpus;
             return true;
         }
-        if (*text++ != ',') {
+        if (*text++ != ',')
             return false;
-        }
     }
 }
 
@@ -70,9 +65,8 @@ bool hce_topo_proxy_cpus_check(void)
     cpu_set_t cpus;
 
     if (strcmp(wish, "none") == 0 || strcmp(wish, "auto") == 0 ||
-        hce_topo_cpus_parse(wish, &cpus)) {
+        hce_topo_cpus_parse(wish, &cpus))
         return true;
-    }
     hce_log(ERROR, TOPO,
             "HCE_PROXY_CPUS=\"%s\": expected auto, none or a list such as "
             "0-3,8",
@@ -114,9 +108,8 @@ void hce_topo_pin_proxy(void)
     char nic[32], why[64];
     cpu_set_t cpus;
 
-    if (strcmp(wish, "none") == 0) {
+    if (strcmp(wish, "none") == 0)
         return;
-    }
     if (strcmp(wish, "auto") == 0) {
         if (hce_topo_machine_nic_cpus(&cpus, nic, sizeof(nic))) {
             snprintf(why, sizeof(why), "near %s", nic);
@@ -124,7 +117,6 @@ void hce_topo_pin_proxy(void)
         }
         return;
     }
-    if (hce_topo_cpus_parse(wish, &cpus)) {
+    if (hce_topo_cpus_parse(wish, &cpus))
         pin_within(&cpus, 1, "HCE_PROXY_CPUS");
-    }
 }

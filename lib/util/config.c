@@ -56,9 +56,8 @@ bool hce_config_is_given(const hce_config_field_t *field)
     bool found = false;
 
     pthread_mutex_lock(&init_lock);
-    for (unsigned i = 0; i < num_given && !found; i++) {
+    for (unsigned i = 0; i < num_given && !found; i++)
         found = given[i] == field;
-    }
     pthread_mutex_unlock(&init_lock);
     return found;
 }
@@ -73,9 +72,8 @@ static hce_status_t field_init(const hce_config_field_t *field)
                                   : hce_config_parse(field, field->dfl);
     }
     status = hce_config_parse(field, text);
-    if (status == HCE_OK) {
+    if (status == HCE_OK)
         given[num_given++] = field;
-    }
     return status;
 }
 
@@ -87,9 +85,8 @@ static hce_status_t table_init(const hce_config_table_t *table)
     for (unsigned i = 0; i < table->num_fields; i++) {
         hce_status_t status = field_init(&table->fields[i]);
 
-        if (first == HCE_OK) {
+        if (first == HCE_OK)
             first = status;
-        }
     }
     return first;
 }
@@ -100,9 +97,8 @@ static hce_status_t log_start(void)
     hce_status_t status = table_init(&hce_util_config);
     const char *why;
 
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     why = hce_log_init(log_spec, log_file);
     if (why != NULL) {
         hce_log(ERROR, UTIL, "HCE_LOG=\"%s\": %s", log_spec, why);
@@ -117,9 +113,8 @@ static int name_distance(const char *a, const char *b)
     int row[NAME_SIZE + 1];
     int b_len = (int)strnlen(b, NAME_SIZE);
 
-    for (int j = 0; j <= b_len; j++) {
+    for (int j = 0; j <= b_len; j++)
         row[j] = j;
-    }
     for (int i = 1; i <= NAME_SIZE && a[i - 1] != '\0'; i++) {
         int diagonal = row[0];
 
@@ -162,9 +157,8 @@ static void unknown_warn(const hce_config_table_t *const *tables)
         const char *nearest;
         int distance;
 
-        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0) {
+        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
             continue;
-        }
         snprintf(name, sizeof(name), "%.*s",
                  (int)hce_min(len, (size_t)NAME_SIZE), *entry);
         nearest = name_nearest(tables, name, &distance);
@@ -180,9 +174,8 @@ static hce_status_t tables_init(const hce_config_table_t *const *tables)
     unsigned num_fields = hce_util_config.num_fields;
     hce_status_t first;
 
-    for (int t = 0; tables[t] != NULL; t++) {
+    for (int t = 0; tables[t] != NULL; t++)
         num_fields += tables[t]->num_fields;
-    }
     given = calloc(num_fields, sizeof(*given));
     if (given == NULL) {
         hce_log(ERROR, UTIL, "settings: no memory for %u fields", num_fields);
@@ -192,12 +185,10 @@ static hce_status_t tables_init(const hce_config_table_t *const *tables)
     for (int t = 0; tables[t] != NULL; t++) {
         hce_status_t status = HCE_OK;
 
-        if (tables[t] != &hce_util_config) {
+        if (tables[t] != &hce_util_config)
             status = table_init(tables[t]);
-        }
-        if (first == HCE_OK) {
+        if (first == HCE_OK)
             first = status;
-        }
     }
     unknown_warn(tables);
     return first;

@@ -37,14 +37,12 @@ static const char *digits_parse(const char *text, uint64_t *number_p)
 
     while (*p >= '0' && *p <= '9') {
         if (__builtin_mul_overflow(number, 10, &number) ||
-            __builtin_add_overflow(number, (uint64_t)(*p - '0'), &number)) {
+            __builtin_add_overflow(number, (uint64_t)(*p - '0'), &number))
             return NULL;
-        }
         p++;
     }
-    if (p == text) {
+    if (p == text)
         return NULL;
-    }
     *number_p = number;
     return p;
 }
@@ -55,15 +53,12 @@ static hce_status_t number_parse(const char *text, const unit_t *units,
     uint64_t number = 0;
     const char *suffix = digits_parse(text, &number);
 
-    if (suffix == NULL) {
+    if (suffix == NULL)
         return HCE_ERR_CONFIG;
-    }
-    while (units->suffix != NULL && strcmp(units->suffix, suffix) != 0) {
+    while (units->suffix != NULL && strcmp(units->suffix, suffix) != 0)
         units++;
-    }
-    if (units->suffix == NULL || number > max / units->factor) {
+    if (units->suffix == NULL || number > max / units->factor)
         return HCE_ERR_CONFIG;
-    }
     *number_p = number * units->factor;
     return HCE_OK;
 }
@@ -87,13 +82,11 @@ hce_status_t hce_config_parse_int(const char *text, int64_t min, int64_t max,
     uint64_t number;
     int64_t value;
 
-    if (number_parse(text + negative, no_units, limit, &number) != HCE_OK) {
+    if (number_parse(text + negative, no_units, limit, &number) != HCE_OK)
         return HCE_ERR_CONFIG;
-    }
     value = (int64_t)(negative ? 0 - number : number);
-    if ((min != 0 || max != 0) && (value < min || value > max)) {
+    if ((min != 0 || max != 0) && (value < min || value > max))
         return HCE_ERR_CONFIG;
-    }
     *value_p = value;
     return HCE_OK;
 }
@@ -117,13 +110,11 @@ static hce_status_t string_parse(const hce_config_field_t *field,
 {
     char *copy;
 
-    if (text[0] == '\0') {
+    if (text[0] == '\0')
         return HCE_ERR_CONFIG;
-    }
     copy = strdup(text);
-    if (copy == NULL) {
+    if (copy == NULL)
         return HCE_ERR_NO_MEMORY;
-    }
     *(const char **)field->value = copy;
     return HCE_OK;
 }

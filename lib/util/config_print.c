@@ -129,11 +129,10 @@ static void values_print(const hce_config_table_t *table, FILE *out)
         int given = hce_config_is_given(field);
 
         value[0] = '\0';
-        if (field->secret) {
+        if (field->secret)
             snprintf(value, sizeof(value), "%s", given ? "***" : "");
-        } else if (given || field->dfl != NULL) {
+        else if (given || field->dfl != NULL)
             value_print(field, value, sizeof(value));
-        }
         fprintf(out, "%s=%s  # %s\n", field->name, value,
                 given ? "environment" : "default");
         comment_print(field->text, out);
@@ -144,9 +143,8 @@ static void values_print(const hce_config_table_t *table, FILE *out)
 static void cell_print(const char *text, FILE *out)
 {
     for (const char *p = text; *p != '\0'; p++) {
-        if (*p == '|') {
+        if (*p == '|')
             fputc('\\', out);
-        }
         fputc(*p, out);
     }
 }
@@ -164,11 +162,10 @@ static void doc_print(const hce_config_table_t *table, FILE *out)
         const hce_config_field_t *field = &table->fields[i];
 
         fprintf(out, "| `%s` | ", field->name);
-        if (field->dfl != NULL) {
+        if (field->dfl != NULL)
             fprintf(out, "`%s`", field->dfl);
-        } else {
+        else
             fprintf(out, "unset");
-        }
         hce_config_expected(field, expected, sizeof(expected));
         fprintf(out, " | %s | ", expected);
         cell_print(field->text, out);
@@ -195,13 +192,11 @@ void hce_config_print(const hce_config_table_t *const *tables, FILE *out,
                 "or `ns`; without a unit they are seconds. This page is "
                 "printed by `hce_info --doc`.\n");
     }
-    for (int i = 0; tables[i] != NULL; i++) {
-        if (what == HCE_CONFIG_DOC) {
+    for (int i = 0; tables[i] != NULL; i++)
+        if (what == HCE_CONFIG_DOC)
             doc_print(tables[i], out);
-        } else {
+        else
             values_print(tables[i], out);
-        }
-    }
 }
 
 int hce_config_signature(const hce_config_table_t *const *tables, char *buf,
@@ -209,17 +204,15 @@ int hce_config_signature(const hce_config_table_t *const *tables, char *buf,
 {
     size_t len = 0;
 
-    if (size > 0) {
+    if (size > 0)
         buf[0] = '\0';
-    }
     for (int t = 0; tables[t] != NULL; t++) {
         for (unsigned i = 0; i < tables[t]->num_fields; i++) {
             const hce_config_field_t *field = &tables[t]->fields[i];
             char value[1024];
 
-            if (!field->collective) {
+            if (!field->collective)
                 continue;
-            }
             value_print(field, value, sizeof(value));
             len += (size_t)snprintf(len < size ? buf + len : NULL,
                                     len < size ? size - len : 0, "%s=%s\n",

@@ -24,14 +24,12 @@ static bool node_map_init(node_map_t *map, int nranks)
 {
     uint32_t size = 2;
 
-    while (size < 2 * (uint32_t)nranks) {
+    while (size < 2 * (uint32_t)nranks)
         size *= 2;
-    }
     map->mask = size - 1;
     map->nodes = malloc(size * sizeof(*map->nodes));
-    for (uint32_t i = 0; map->nodes != NULL && i < size; i++) {
+    for (uint32_t i = 0; map->nodes != NULL && i < size; i++)
         map->nodes[i] = -1;
-    }
     return map->nodes != NULL;
 }
 
@@ -44,9 +42,8 @@ static int *node_map_at(const node_map_t *map, const int *first_rank,
     for (;; at++) {
         int *node = &map->nodes[at & map->mask];
 
-        if (*node < 0 || color[first_rank[*node]] == wanted) {
+        if (*node < 0 || color[first_rank[*node]] == wanted)
             return node;
-        }
     }
 }
 
@@ -56,9 +53,8 @@ static hce_layout_t *layout_alloc(int nranks)
     hce_layout_t *layout = calloc(1, sizeof(*layout) + 5 * n * sizeof(int));
     int *arrays;
 
-    if (layout == NULL) {
+    if (layout == NULL)
         return NULL;
-    }
     arrays = (int *)(layout + 1);
     layout->nranks = nranks;
     layout->node = arrays;
@@ -92,9 +88,8 @@ static void layout_order(hce_layout_t *layout)
     for (int n = 0; n < layout->nnodes; n++) {
         layout->node_first[n] = at;
         at += layout->node_size[n];
-        if (layout->node_size[n] > layout->max_node_size) {
+        if (layout->node_size[n] > layout->max_node_size)
             layout->max_node_size = layout->node_size[n];
-        }
     }
     for (int r = 0; r < layout->nranks; r++) {
         layout->ranks[layout->node_first[layout->node[r]] + layout->lrank[r]] =

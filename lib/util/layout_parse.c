@@ -23,19 +23,15 @@ static const char *sizes_equal(const char *text, int nranks, sizes_t *sizes)
 {
     int64_t count;
 
-    if (hce_config_parse_int(text, 1, INT32_MAX, &count) != HCE_OK) {
+    if (hce_config_parse_int(text, 1, INT32_MAX, &count) != HCE_OK)
         return "expected a number of nodes, or sizes such as 3,1,2";
-    }
-    if (count > nranks) {
+    if (count > nranks)
         return "there are more nodes than ranks";
-    }
-    if (nranks % count != 0) {
+    if (nranks % count != 0)
         return "the ranks do not divide evenly; give sizes such as 3,1,2";
-    }
     sizes->count = (int)count;
-    for (int n = 0; n < sizes->count; n++) {
+    for (int n = 0; n < sizes->count; n++)
         sizes->left[n] = nranks / sizes->count;
-    }
     return NULL;
 }
 
@@ -49,13 +45,11 @@ static const char *sizes_listed(char *text, int nranks, sizes_t *sizes)
         char *item = strsep(&next, ",");
         int64_t size;
 
-        if (hce_config_parse_int(item, 1, INT32_MAX, &size) != HCE_OK) {
+        if (hce_config_parse_int(item, 1, INT32_MAX, &size) != HCE_OK)
             return "expected sizes of at least 1 between commas";
-        }
         sum += size;
-        if (sum > nranks) {
+        if (sum > nranks)
             return "the sizes add up to more than the ranks";
-        }
         sizes->left[sizes->count++] = (int)size;
     }
     return sum < nranks ? "the sizes add up to less than the ranks" : NULL;
@@ -66,14 +60,12 @@ static void deal(hce_layout_map_t map, int nranks, sizes_t *sizes, int *color)
     int node = 0;
 
     for (int r = 0; r < nranks; r++) {
-        while (sizes->left[node] == 0) {
+        while (sizes->left[node] == 0)
             node = (node + 1) % sizes->count;
-        }
         color[r] = node;
         sizes->left[node]--;
-        if (map == HCE_LAYOUT_CYCLIC) {
+        if (map == HCE_LAYOUT_CYCLIC)
             node = (node + 1) % sizes->count;
-        }
     }
 }
 

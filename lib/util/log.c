@@ -51,11 +51,9 @@ enum { FIRST_NONE, FIRST_WRITTEN, FIRST_THERE };
 /* Index of the name text[0..len) in a NULL-terminated list, or -1. */
 static int name_find(const char *const *names, const char *text, size_t len)
 {
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strlen(names[i]) == len && memcmp(names[i], text, len) == 0) {
+    for (int i = 0; names[i] != NULL; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], text, len) == 0)
             return i;
-        }
-    }
     return -1;
 }
 
@@ -103,9 +101,8 @@ const char *hce_log_init(const char *spec, const char *file)
         why = limits_apply(limits, spec, len);
         spec = spec[len] == ',' ? spec + len + 1 : NULL;
     }
-    if (why != NULL) {
+    if (why != NULL)
         return why;
-    }
     for (int i = 0; i < HCE_LOG_AREA_LAST; i++) {
         atomic_store_explicit(&hce_log_limit[i], limits[i],
                               memory_order_relaxed);
@@ -122,11 +119,9 @@ void hce_log_set_rank(int rank)
 /* A line stays a line, whatever a peer or an environment put into it. */
 static void text_clean(char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 127) {
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 127)
             text[i] = ' ';
-        }
-    }
 }
 
 static size_t prefix_print(char *line, hce_log_level_t level,
@@ -136,9 +131,8 @@ static size_t prefix_print(char *line, hce_log_level_t level,
     char rank[16] = "";
 
     gethostname(host, sizeof(host) - 1);
-    if (thread_rank >= 0) {
+    if (thread_rank >= 0)
         snprintf(rank, sizeof(rank), " %d", thread_rank);
-    }
     return (size_t)snprintf(line, LINE_SIZE, "hce[%s:%d%s] %s %s: ", host,
                             (int)getpid(), rank, level_titles[level],
                             area_names[area]);
@@ -150,9 +144,8 @@ static void first_keep(const char *text, size_t len)
 
     if (!atomic_compare_exchange_strong_explicit(
             &first_state, &state, FIRST_WRITTEN, memory_order_relaxed,
-            memory_order_relaxed)) {
+            memory_order_relaxed))
         return;
-    }
     snprintf(first_error, sizeof(first_error), "%.*s", (int)len, text);
     /* Release: the text is visible before the state; pairs with
      * hce_log_first_error(). */
@@ -188,9 +181,8 @@ void hce_log_write(hce_log_level_t level, hce_log_area_t area,
         memcpy(line + sizeof(line) - 5, "...", 3);
     }
     text_clean(line + len, (size_t)text_len);
-    if (level == HCE_LOG_ERROR) {
+    if (level == HCE_LOG_ERROR)
         first_keep(line + len, (size_t)text_len);
-    }
     len += (size_t)text_len;
     line[len++] = '\n';
     hce_log_file_write(line, len, thread_rank);

@@ -32,9 +32,8 @@ static _Atomic(file_t *) files;
 
 static void file_close(file_t *file)
 {
-    if (file->fd != STDERR_FILENO) {
+    if (file->fd != STDERR_FILENO)
         close(file->fd);
-    }
     free(file);
 }
 
@@ -79,14 +78,12 @@ static void path_expand(char *path, int rank)
         size_t room = PATH_MAX - len;
         int part;
 
-        if (*p == '%' && p[1] != '\0') {
+        if (*p == '%' && p[1] != '\0')
             part = part_print(path + len, room, *++p, rank);
-        } else {
+        else
             part = snprintf(path + len, room, "%c", *p);
-        }
-        if (part < 0 || (size_t)part >= room) {
+        if (part < 0 || (size_t)part >= room)
             break;
-        }
         len += (size_t)part;
     }
 }
@@ -97,9 +94,8 @@ static file_t *file_find(const char *path)
      * pairs with file_open(). */
     file_t *file = atomic_load_explicit(&files, memory_order_acquire);
 
-    while (file != NULL && strcmp(file->path, path) != 0) {
+    while (file != NULL && strcmp(file->path, path) != 0)
         file = file->next;
-    }
     return file;
 }
 
@@ -111,9 +107,8 @@ static int file_open(const char *path)
     size_t size = strlen(path) + 1;
     file_t *file = malloc(sizeof(*file) + size);
 
-    if (file == NULL) {
+    if (file == NULL)
         return STDERR_FILENO;
-    }
     memcpy(file->path, path, size);
     file->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file->fd < 0) {
@@ -135,9 +130,8 @@ static int file_fd(int rank)
     char path[PATH_MAX] = "";
     file_t *file;
 
-    if (file_pattern[0] == '\0') {
+    if (file_pattern[0] == '\0')
         return STDERR_FILENO;
-    }
     path_expand(path, rank);
     file = file_find(path);
     return file != NULL ? file->fd : file_open(path);

@@ -71,9 +71,8 @@ hce_status_t hce_shm_create(const char *name, size_t size, hce_shm_t *shm_p)
         goto err_close;
     }
     status = shm_mmap(fd, pages, shm_p);
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         goto err_close;
-    }
     return HCE_OK;
 
 err_close:
@@ -117,20 +116,17 @@ hce_status_t hce_shm_map(int fd, size_t size, hce_shm_t *shm_p)
         return HCE_ERR_INVALID_ARG;
     }
     status = fd_check(fd, size);
-    if (status != HCE_OK) {
+    if (status != HCE_OK)
         return status;
-    }
     return shm_mmap(fd, pages, shm_p);
 }
 
 void hce_shm_destroy(hce_shm_t *shm)
 {
-    if (shm->addr == NULL) {
+    if (shm->addr == NULL)
         return; /* zeroed or destroyed: its fd is nobody's */
-    }
     munmap(shm->addr, shm->size);
-    if (shm->fd >= 0) {
+    if (shm->fd >= 0)
         close(shm->fd);
-    }
     *shm = (hce_shm_t){.fd = -1};
 }

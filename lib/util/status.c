@@ -52,13 +52,10 @@ const char *hce_status_string(hce_status_t status)
 
 void hce_get_version(int *major_p, int *minor_p, int *patch_p)
 {
-    if (major_p != NULL) {
+    if (major_p != NULL)
         *major_p = HCE_API_MAJOR;
-    }
-    if (minor_p != NULL) {
+    if (minor_p != NULL)
         *minor_p = HCE_API_MINOR;
-    }
-    if (patch_p != NULL) {
+    if (patch_p != NULL)
         *patch_p = HCE_API_PATCH;
-    }
 }
