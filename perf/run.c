@@ -239,6 +239,7 @@ static hce_status_t measure_size(run_t *run, hce_datatype_t type,
     hce_perf_results_t *results = run->results;
     const hce_perf_opts_t *opts = run->job->opts;
     int ranks = run->job->attr.size, i;
+    hce_dispatch_call_t call = {.coll = HCE_COLL_ALLGATHER};
     hce_perf_row_t *row;
     const char *why;
 
@@ -248,11 +249,11 @@ static hce_status_t measure_size(run_t *run, hce_datatype_t type,
         row->count = hce_perf_series_count(opts, size, type, ranks);
         row->size = (uint64_t)row->count * (uint64_t)ranks *
                     hce_datatype_size(type);
-        why = opts->each ? hce_dispatch_refusal(
-                               run->job->comms[0], HCE_COLL_ALLGATHER,
-                               row->count * hce_datatype_size(type),
-                               &results->variants[i].call)
-                         : NULL;
+        call.len = row->count * hce_datatype_size(type);
+        why = opts->each
+                  ? hce_dispatch_refusal(run->job->comms[0], &call,
+                                         &results->variants[i].call)
+                  : NULL;
         if (why == NULL) {
             hce_status_t status = measure_row(run, row);
 

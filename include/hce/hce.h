@@ -378,6 +378,56 @@ HCE_PUBLIC hce_status_t hce_allgather(const void *sendbuf, void *recvbuf,
                                       hce_comm_h comm, hce_stream_h stream,
                                       const hce_call_params_t *params);
 
+/** Reduce the ranks' inputs, and leave one slice of the result on each rank.
+ * Asynchronous, groupable.
+ *
+ * Rank r gets elements r * count to (r + 1) * count of the reduction of all
+ * sendbufs. In place when recvbuf == sendbuf + rank * count elements;
+ * otherwise the buffers must not overlap. In place what else is in sendbuf
+ * stays as it is. Buffers, streams and order of calls are as for
+ * hce_allgather. The order of additions follows from layout, path, contexts
+ * and width alone: the same call gives the same bits again.
+ *
+ * @param sendbuf  count * size elements; may be NULL when count is 0
+ * @param recvbuf  count elements
+ * @param op       see hce_redop_t
+ * @param stream   NULL is the communicator's own
+ * @param params   may be NULL
+ * @return as hce_allgather
+ */
+HCE_PUBLIC hce_status_t hce_reduce_scatter(const void *sendbuf, void *recvbuf,
+                                           size_t count,
+                                           hce_datatype_t datatype,
+                                           hce_redop_t op, hce_comm_h comm,
+                                           hce_stream_h stream,
+                                           const hce_call_params_t *params);
+
+/** Reduce the ranks' inputs, and leave the whole result on every rank.
+ * Asynchronous, groupable.
+ *
+ * In place when sendbuf == recvbuf; otherwise the buffers must not overlap.
+ * Buffers, streams and order of calls are as for hce_allgather. All ranks
+ * get the same bits, and the same call gives them again: see
+ * hce_reduce_scatter.
+ *
+ * @param sendbuf  count elements; may be NULL when count is 0
+ * @param recvbuf  count elements
+ * @param op       see hce_redop_t
+ * @param stream   NULL is the communicator's own
+ * @param params   may be NULL
+ * @return as hce_allgather
+ *
+ * @code
+ * hce_allreduce(grad, grad, n, HCE_BFLOAT16, HCE_AVG, comm, NULL, NULL);
+ * hce_stream_synchronize(comm, NULL);
+ * @endcode
+ */
+HCE_PUBLIC hce_status_t hce_allreduce(const void *sendbuf, void *recvbuf,
+                                      size_t count, hce_datatype_t datatype,
+                                      hce_redop_t op, hce_comm_h comm,
+                                      hce_stream_h stream,
+                                      const hce_call_params_t *params);
+
 /** The dispatcher's answer. */
 typedef struct hce_explain {
     char path[16];        /**< the path that would run */

@@ -80,6 +80,8 @@ static void add(const hce_candidate_call_t *call,
         .limits = call->limits,
         .len = call->len,
         .coll = call->coll,
+        .datatype = call->datatype,
+        .op = call->op,
         .rank = call->rank,
         .contexts = choose_contexts(call),
         .carriers = choose_carriers(call, builder->path, dirs),
@@ -88,7 +90,8 @@ static void add(const hce_candidate_call_t *call,
     it->params.width =
         choose_width(call, builder->path, it->params.contexts);
     it->refusal = builder->refuse(&it->params);
-    if (hce_cost_allgather(builder->path, call->layout, call->len, &terms) &&
+    if (call->coll == HCE_COLL_ALLGATHER &&
+        hce_cost_allgather(builder->path, call->layout, call->len, &terms) &&
         hce_tuning_find(call->kind, call->layout, builder->path, dirs,
                         &figure)) {
         it->seconds = hce_cost_seconds(&terms, &figure);

@@ -19,6 +19,8 @@ typedef struct hce_candidate_call {
     const hce_call_params_t *params; /* of the call; never NULL */
     uint64_t len;
     hce_coll_t coll;
+    hce_datatype_t datatype; /* of reductions */
+    hce_redop_t op;
     int rank;
     int contexts; /* that there are */
 } hce_candidate_call_t;

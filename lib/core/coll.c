@@ -82,27 +82,27 @@ static void describe_launch(hce_comm_h comm, hce_launch_t *launch,
     describe_entry(comm, launch, args);
 }
 
-static hce_plans_call_t plans_call(hce_comm_h comm, const hce_args_t *args)
+static hce_dispatch_call_t dispatch_call(const hce_args_t *args)
 {
     bool reduces = args->coll != HCE_COLL_ALLGATHER;
 
-    return (hce_plans_call_t){
+    return (hce_dispatch_call_t){
         .coll = args->coll,
         .datatype = reduces ? args->datatype : 0,
         .op = reduces ? args->op : 0,
         .len = hce_args_len(args),
-        .in_place = hce_args_is_in_place(comm, args),
     };
 }
 
 static hce_status_t make_launch(hce_comm_h comm, const hce_args_t *args,
                                 hce_launch_t *launch)
 {
-    hce_plans_call_t call = plans_call(comm, args);
+    hce_dispatch_call_t call = dispatch_call(args);
     hce_status_t status;
     uint32_t net_bufs;
 
-    status = hce_plans_get(comm, &call, &args->choice, &launch->item);
+    status = hce_plans_get(comm, &call, hce_args_is_in_place(comm, args),
+                           &args->choice, &launch->item);
     if (status != HCE_OK)
         return status;
     launch->plan = launch->item->plan;
@@ -151,14 +151,17 @@ static hce_status_t submit(hce_comm_h comm, hce_args_t *args,
 {
     hce_group_job_t job = {.kind = HCE_GROUP_COLL, .comm = comm};
     hce_status_t status = hce_comm_check(comm, args->call);
+    hce_dispatch_call_t call;
 
     if (params != NULL)
         args->params = *params;
     if (status == HCE_OK)
         status = hce_args_check(comm, args);
-    if (status == HCE_OK)
-        status = hce_dispatch_choose(comm, args->coll, hce_args_len(args),
-                                     &args->params, &args->choice);
+    if (status == HCE_OK) {
+        call = dispatch_call(args);
+        status = hce_dispatch_choose(comm, &call, &args->params,
+                                     &args->choice);
+    }
     if (status == HCE_OK)
         status = hce_fault_status(&comm->fault);
     job.coll = *args;
@@ -177,6 +180,45 @@ hce_status_t hce_allgather(const void *sendbuf, void *recvbuf, size_t count,
         .recv = recvbuf,
         .count = count,
         .datatype = datatype,
+        .stream = stream,
+    };
+
+    return submit(comm, &args, params);
+}
+
+hce_status_t hce_reduce_scatter(const void *sendbuf, void *recvbuf,
+                                size_t count, hce_datatype_t datatype,
+                                hce_redop_t op, hce_comm_h comm,
+                                hce_stream_h stream,
+                                const hce_call_params_t *params)
+{
+    hce_args_t args = {
+        .coll = HCE_COLL_REDUCE_SCATTER,
+        .call = "hce_reduce_scatter",
+        .send = sendbuf,
+        .recv = recvbuf,
+        .count = count,
+        .datatype = datatype,
+        .op = op,
+        .stream = stream,
+    };
+
+    return submit(comm, &args, params);
+}
+
+hce_status_t hce_allreduce(const void *sendbuf, void *recvbuf, size_t count,
+                           hce_datatype_t datatype, hce_redop_t op,
+                           hce_comm_h comm, hce_stream_h stream,
+                           const hce_call_params_t *params)
+{
+    hce_args_t args = {
+        .coll = HCE_COLL_ALLREDUCE,
+        .call = "hce_allreduce",
+        .send = sendbuf,
+        .recv = recvbuf,
+        .count = count,
+        .datatype = datatype,
+        .op = op,
         .stream = stream,
     };
 

@@ -76,7 +76,23 @@ const char *hce_dispatch_kind(hce_comm_h comm)
     return attr.kind;
 }
 
-static void describe_call(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+hce_dispatch_call_t hce_dispatch_call_of(const hce_plan_params_t *params)
+{
+    return (hce_dispatch_call_t){
+        .coll = params->coll,
+        .datatype = params->datatype,
+        .op = params->op,
+        .len = params->len,
+    };
+}
+
+static bool is_same(const hce_dispatch_call_t *a, const hce_dispatch_call_t *b)
+{
+    return a->coll == b->coll && a->datatype == b->datatype &&
+           a->op == b->op && a->len == b->len;
+}
+
+static void describe_call(hce_comm_h comm, const hce_dispatch_call_t *of,
                           const hce_call_params_t *params,
                           hce_candidate_call_t *call)
 {
@@ -85,8 +101,10 @@ static void describe_call(hce_comm_h comm, hce_coll_t coll, uint64_t len,
         .limits = comm->limits,
         .kind = hce_dispatch_kind(comm),
         .params = params,
-        .len = len,
-        .coll = coll,
+        .len = of->len,
+        .coll = of->coll,
+        .datatype = of->datatype,
+        .op = of->op,
         .rank = comm->rank,
         .contexts = comm->stats.contexts,
     };
@@ -140,21 +158,21 @@ static hce_status_t choose_from(const hce_candidate_call_t *call,
     return HCE_OK;
 }
 
-hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
-                                 uint64_t len,
+hce_status_t hce_dispatch_choose(hce_comm_h comm,
+                                 const hce_dispatch_call_t *call,
                                  const hce_call_params_t *params,
                                  hce_dispatch_choice_t *choice_p)
 {
-    const char *path = hce_core_values.ag_path;
-    const char *origin = hce_core_values.ag_origin;
+    const hce_core_path_t *asked = &hce_core_values.paths[call->coll];
+    const char *path = asked->name, *origin = asked->origin;
     const hce_call_params_t none = {0};
     hce_dispatch_memo_t *memo = &comm->memo;
-    hce_candidate_call_t call;
+    hce_candidate_call_t all;
     hce_status_t status;
 
     if (params == NULL)
         params = &none;
-    if (memo->is_set && memo->coll == coll && memo->len == len &&
+    if (memo->is_set && is_same(&memo->call, call) &&
         !(params->field_mask & CHOICE_BITS)) {
         *choice_p = memo->choice;
         return HCE_OK;
@@ -170,24 +188,24 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
         path = NULL;
         origin = "auto";
     }
-    describe_call(comm, coll, len, params, &call);
-    status = choose_from(&call, path, origin, choice_p);
+    describe_call(comm, call, params, &all);
+    status = choose_from(&all, path, origin, choice_p);
     if (status == HCE_OK && !(params->field_mask & CHOICE_BITS))
-        *memo = (hce_dispatch_memo_t){true, coll, len, *choice_p};
+        *memo = (hce_dispatch_memo_t){true, *call, *choice_p};
     return status;
 }
 
-const char *hce_dispatch_refusal(hce_comm_h comm, hce_coll_t coll,
-                                 uint64_t len,
+const char *hce_dispatch_refusal(hce_comm_h comm,
+                                 const hce_dispatch_call_t *call,
                                  const hce_call_params_t *params)
 {
     hce_candidate_t list[HCE_CANDIDATES_MAX];
-    hce_candidate_call_t call;
+    hce_candidate_call_t all;
     const char *why = "there is no such path";
     unsigned i, num;
 
-    describe_call(comm, coll, len, params, &call);
-    num = hce_candidates_list(&call, list);
+    describe_call(comm, call, params, &all);
+    num = hce_candidates_list(&all, list);
     for (i = 0; i < num; i++) {
         if (strcmp(list[i].builder->path, params->path) != 0)
             continue;
@@ -230,18 +248,18 @@ static bool is_chosen(const hce_candidate_t *it,
     return it->builder == choice->builder && it->params.dirs == choice->dirs;
 }
 
-void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+void hce_dispatch_reason(hce_comm_h comm, const hce_dispatch_call_t *call,
                          const hce_dispatch_choice_t *choice, char *buf,
                          size_t size)
 {
     hce_candidate_t list[HCE_CANDIDATES_MAX];
-    hce_candidate_call_t call;
+    hce_candidate_call_t all;
     unsigned i, num;
     size_t used = 0;
     int wanted;
 
-    describe_call(comm, coll, len, &choice->params, &call);
-    num = hce_candidates_list(&call, list);
+    describe_call(comm, call, &choice->params, &all);
+    num = hce_candidates_list(&all, list);
     if (choice->forced_by != NULL) {
         wanted = snprintf(buf, size, "asked for by %s", choice->forced_by);
         used = used_of(used, wanted, size);
@@ -252,7 +270,7 @@ void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
         wanted = list[i].seconds < 0
                      ? snprintf(buf, size, "auto, the first that can run")
                      : snprintf(buf, size, "auto by %s, %.0f us",
-                                hce_tuning_origin(call.kind),
+                                hce_tuning_origin(all.kind),
                                 list[i].seconds * 1e6);
         used = used_of(used, wanted, size);
     }

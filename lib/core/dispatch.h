@@ -11,6 +11,14 @@
 #include <stdbool.h>
 #include "plan/plan.h"
 
+/* What is to be chosen for. */
+typedef struct hce_dispatch_call {
+    hce_coll_t coll;
+    hce_datatype_t datatype; /* of reductions; else 0, like op */
+    hce_redop_t op;
+    uint64_t len; /* as plans count it */
+} hce_dispatch_call_t;
+
 typedef struct hce_dispatch_choice {
     const hce_plan_builder_t *builder;
     int contexts;
@@ -25,8 +33,7 @@ typedef struct hce_dispatch_choice {
  * nothing. Most calls repeat. */
 typedef struct hce_dispatch_memo {
     bool is_set;
-    hce_coll_t coll;
-    uint64_t len;
+    hce_dispatch_call_t call;
     hce_dispatch_choice_t choice;
 } hce_dispatch_memo_t;
 
@@ -35,8 +42,8 @@ const char *hce_dispatch_coll_name(hce_coll_t coll);
 
 /* params may be NULL. HCE_ERR_INVALID_ARG or HCE_ERR_UNSUPPORTED after a line
  * that says why. */
-hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
-                                 uint64_t len,
+hce_status_t hce_dispatch_choose(hce_comm_h comm,
+                                 const hce_dispatch_call_t *call,
                                  const hce_call_params_t *params,
                                  hce_dispatch_choice_t *choice_p);
 
@@ -44,18 +51,21 @@ hce_status_t hce_dispatch_choose(hce_comm_h comm, hce_coll_t coll,
 const char *hce_dispatch_kind(hce_comm_h comm);
 
 /* Why the path that params name cannot run, or NULL; quiet. */
-const char *hce_dispatch_refusal(hce_comm_h comm, hce_coll_t coll,
-                                 uint64_t len,
+const char *hce_dispatch_refusal(hce_comm_h comm,
+                                 const hce_dispatch_call_t *call,
                                  const hce_call_params_t *params);
 
 /* Why choice was made, and why not the other paths; a stable text. */
-void hce_dispatch_reason(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+void hce_dispatch_reason(hce_comm_h comm, const hce_dispatch_call_t *call,
                          const hce_dispatch_choice_t *choice, char *buf,
                          size_t size);
 
 /* Variables that repeat it: "HCE_AG_PATH=ring HCE_RING_DIRS=1 ..." */
 void hce_dispatch_settings(const hce_dispatch_choice_t *choice, char *buf,
                            size_t size);
+
+/* The call that a plan was built for. */
+hce_dispatch_call_t hce_dispatch_call_of(const hce_plan_params_t *params);
 
 /* One stable line: "ring path: RMA proxy ring + CE, ... (reason) [settings]" */
 void hce_dispatch_line(hce_comm_h comm, const hce_plan_t *plan,

@@ -12,6 +12,7 @@
 #include "core/comm.h"
 #include "core/dispatch.h"
 #include "core/paths.h"
+#include "core/values.h"
 #include "util/log.h"
 
 void hce_dispatch_settings(const hce_dispatch_choice_t *choice, char *buf,
@@ -19,8 +20,8 @@ void hce_dispatch_settings(const hce_dispatch_choice_t *choice, char *buf,
 {
     size_t used;
 
-    used = (size_t)snprintf(buf, size,
-                            "HCE_AG_PATH=%s HCE_CHUNK_WIDTH=%" PRIu64,
+    used = (size_t)snprintf(buf, size, "%s=%s HCE_CHUNK_WIDTH=%" PRIu64,
+                            hce_core_path_variable(choice->builder->coll),
                             choice->builder->path, choice->width);
     if (used < size)
         used += choice->contexts == 1
@@ -45,10 +46,10 @@ void hce_dispatch_line(hce_comm_h comm, const hce_plan_t *plan,
                        size_t size)
 {
     const hce_plan_params_t *params = &plan->params;
+    hce_dispatch_call_t call = hce_dispatch_call_of(params);
     char reason[512], settings[192];
 
-    hce_dispatch_reason(comm, params->coll, params->len, choice, reason,
-                        sizeof(reason));
+    hce_dispatch_reason(comm, &call, choice, reason, sizeof(reason));
     hce_dispatch_settings(choice, settings, sizeof(settings));
     snprintf(buf, size,
              "%s path: %s, %" PRIu64 " bytes a rank, %d contexts, chunks of "
@@ -58,13 +59,12 @@ void hce_dispatch_line(hce_comm_h comm, const hce_plan_t *plan,
              reason, settings);
 }
 
-static hce_status_t count(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+static hce_status_t count(hce_comm_h comm, const hce_dispatch_call_t *call,
                           bool in_place, const hce_dispatch_choice_t *choice,
                           hce_plan_totals_t *totals_p)
 {
     hce_plans_item_t *item;
-    hce_plans_call_t call = {.coll = coll, .len = len, .in_place = in_place};
-    hce_status_t status = hce_plans_get(comm, &call, choice, &item);
+    hce_status_t status = hce_plans_get(comm, call, in_place, choice, &item);
 
     if (status != HCE_OK)
         return status;
@@ -73,15 +73,15 @@ static hce_status_t count(hce_comm_h comm, hce_coll_t coll, uint64_t len,
     return HCE_OK;
 }
 
-static hce_status_t explain(hce_comm_h comm, hce_coll_t coll, uint64_t len,
+static hce_status_t explain(hce_comm_h comm, const hce_dispatch_call_t *call,
                             const hce_dispatch_choice_t *choice,
                             hce_explain_t *explain_p)
 {
     hce_plan_totals_t totals, in_place;
-    hce_status_t status = count(comm, coll, len, false, choice, &totals);
+    hce_status_t status = count(comm, call, false, choice, &totals);
 
     if (status == HCE_OK)
-        status = count(comm, coll, len, true, choice, &in_place);
+        status = count(comm, call, true, choice, &in_place);
     if (status != HCE_OK)
         return status;
     *explain_p = (hce_explain_t){
@@ -98,7 +98,7 @@ static hce_status_t explain(hce_comm_h comm, hce_coll_t coll, uint64_t len,
     };
     snprintf(explain_p->path, sizeof(explain_p->path), "%s",
              choice->builder->path);
-    hce_dispatch_reason(comm, coll, len, choice, explain_p->reason,
+    hce_dispatch_reason(comm, call, choice, explain_p->reason,
                         sizeof(explain_p->reason));
     hce_dispatch_settings(choice, explain_p->settings,
                           sizeof(explain_p->settings));
@@ -112,6 +112,7 @@ hce_status_t hce_comm_explain(hce_comm_h comm, hce_coll_t coll, size_t count,
 {
     hce_status_t status = hce_comm_check(comm, "hce_comm_explain");
     size_t size = hce_datatype_size(datatype);
+    hce_dispatch_call_t call = {.coll = coll, .len = count * size};
     hce_dispatch_choice_t choice;
 
     if (status != HCE_OK)
@@ -124,8 +125,10 @@ hce_status_t hce_comm_explain(hce_comm_h comm, hce_coll_t coll, size_t count,
                 (int)coll, (int)datatype, count);
         return HCE_ERR_INVALID_ARG;
     }
-    status = hce_dispatch_choose(comm, coll, count * size, params, &choice);
+    if (coll != HCE_COLL_ALLGATHER)
+        call.datatype = datatype;
+    status = hce_dispatch_choose(comm, &call, params, &choice);
     if (status != HCE_OK)
         return status;
-    return explain(comm, coll, count * size, &choice, explain_p);
+    return explain(comm, &call, &choice, explain_p);
 }

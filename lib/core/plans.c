@@ -158,8 +158,8 @@ err_log:
     return status;
 }
 
-hce_status_t hce_plans_get(hce_comm_h comm, const hce_plans_call_t *call,
-                           const struct hce_dispatch_choice *choice,
+hce_status_t hce_plans_get(hce_comm_h comm, const hce_dispatch_call_t *call,
+                           bool in_place, const hce_dispatch_choice_t *choice,
                            hce_plans_item_t **item_p)
 {
     hce_plan_params_t params = {
@@ -174,7 +174,7 @@ hce_status_t hce_plans_get(hce_comm_h comm, const hce_plans_call_t *call,
         .contexts = choice->contexts,
         .carriers = choice->carriers,
         .dirs = choice->dirs,
-        .in_place = call->in_place,
+        .in_place = in_place,
     };
     hce_plans_item_t *item = find(&comm->plans, &params, choice->builder);
     hce_status_t status;

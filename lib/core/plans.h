@@ -9,11 +9,10 @@
 
 #include <hce/hce.h>
 #include <stdbool.h>
+#include "core/dispatch.h"
 #include "plan/plan.h"
 
 #define HCE_PLANS_SIZE 32
-
-struct hce_dispatch_choice;
 
 typedef struct hce_plans_item {
     hce_plan_t *plan;
@@ -29,19 +28,10 @@ typedef struct hce_plans {
     uint64_t clock;
 } hce_plans_t;
 
-/* What plans depend on beside the choice. */
-typedef struct hce_plans_call {
-    hce_coll_t coll;
-    hce_datatype_t datatype; /* of reductions; else 0, like op */
-    hce_redop_t op;
-    uint64_t len;
-    bool in_place;
-} hce_plans_call_t;
-
 /* The plan for a call: from the cache, or built, its peers connected and (in
  * a debug build) verified. Give it back with hce_plans_put. */
-hce_status_t hce_plans_get(hce_comm_h comm, const hce_plans_call_t *call,
-                           const struct hce_dispatch_choice *choice,
+hce_status_t hce_plans_get(hce_comm_h comm, const hce_dispatch_call_t *call,
+                           bool in_place, const hce_dispatch_choice_t *choice,
                            hce_plans_item_t **item_p);
 void hce_plans_put(hce_plans_item_t *item);
 void hce_plans_cleanup(hce_plans_t *plans);

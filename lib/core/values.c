@@ -35,7 +35,23 @@ static const hce_config_field_t fields[] = {
         .text = "Path of AllGather: auto (also when unset), direct, ring, "
                 "ring_short, eager, flat; one that cannot run is an error.",
         .type = HCE_CONFIG_STRING,
-        .value = &hce_core_values.ag_path,
+        .value = &hce_core_values.paths[HCE_COLL_ALLGATHER].name,
+        .collective = 1,
+    },
+    {
+        .name = "HCE_RS_PATH",
+        .dfl = NULL,
+        .text = "Path of ReduceScatter, like HCE_AG_PATH.",
+        .type = HCE_CONFIG_STRING,
+        .value = &hce_core_values.paths[HCE_COLL_REDUCE_SCATTER].name,
+        .collective = 1,
+    },
+    {
+        .name = "HCE_AR_PATH",
+        .dfl = NULL,
+        .text = "Path of AllReduce, like HCE_AG_PATH.",
+        .type = HCE_CONFIG_STRING,
+        .value = &hce_core_values.paths[HCE_COLL_ALLREDUCE].name,
         .collective = 1,
     },
     {
@@ -209,23 +225,42 @@ static hce_status_t parse_nccl(const char *name, const char *text,
     return HCE_OK;
 }
 
+const char *hce_core_path_variable(hce_coll_t coll)
+{
+    static const char *const names[HCE_COLL_LAST] = {
+        [HCE_COLL_ALLGATHER] = "HCE_AG_PATH",
+        [HCE_COLL_REDUCE_SCATTER] = "HCE_RS_PATH",
+        [HCE_COLL_ALLREDUCE] = "HCE_AR_PATH",
+    };
+
+    return names[coll];
+}
+
+static hce_status_t check_path(hce_coll_t coll)
+{
+    hce_core_path_t *path = &hce_core_values.paths[coll];
+    char known[HCE_PATHS_NAMES_SIZE];
+
+    if (path->name == NULL)
+        return HCE_OK;
+    path->origin = hce_core_path_variable(coll);
+    if (strcmp(path->name, "auto") == 0 ||
+        hce_paths_find(coll, path->name) != NULL)
+        return HCE_OK;
+    hce_log(ERROR, TUNING, "%s=\"%s\": expected auto, %s", path->origin,
+            path->name, hce_paths_names(coll, known));
+    return HCE_ERR_CONFIG;
+}
+
 /* HCE_AG_PATH, else what one of NCCL's variables says. */
 static hce_status_t choose_ag_path(void)
 {
     static const char *const names[] = {
         "NCCL_ENABLE_HCE_AG_RING", "NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE"};
-    hce_core_values_t *values = &hce_core_values;
-    const char *own = values->ag_path, *path;
-    char known[HCE_PATHS_NAMES_SIZE];
+    hce_core_path_t *values = &hce_core_values.paths[HCE_COLL_ALLGATHER];
+    const char *own = values->name, *path;
     size_t i;
 
-    if (own != NULL && strcmp(own, "auto") != 0 &&
-        hce_paths_find(HCE_COLL_ALLGATHER, own) == NULL) {
-        hce_log(ERROR, TUNING, "HCE_AG_PATH=\"%s\": expected auto, %s", own,
-                hce_paths_names(HCE_COLL_ALLGATHER, known));
-        return HCE_ERR_CONFIG;
-    }
-    values->ag_origin = own != NULL ? "HCE_AG_PATH" : NULL;
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (nccl_rings[i] == NULL) {
             continue;
@@ -236,23 +271,34 @@ static hce_status_t choose_ag_path(void)
         if (own != NULL) {
             hce_log(WARN, TUNING, "%s=%s is ignored: HCE_AG_PATH=%s",
                     names[i], nccl_rings[i], own);
-        } else if (values->ag_path != NULL &&
-                   strcmp(values->ag_path, path) != 0) {
+        } else if (values->name != NULL && strcmp(values->name, path) != 0) {
             hce_log(ERROR, TUNING,
                     "%s asks for the path %s, %s=%s for %s: set one of them, "
                     "or HCE_AG_PATH",
-                    values->ag_origin, values->ag_path, names[i],
-                    nccl_rings[i], path);
+                    values->origin, values->name, names[i], nccl_rings[i],
+                    path);
             return HCE_ERR_CONFIG;
         } else {
-            values->ag_path = path;
-            values->ag_origin = names[i];
+            values->name = path;
+            values->origin = names[i];
         }
     }
-    if (values->ag_path == NULL) {
-        values->ag_path = "auto";
-    }
     return HCE_OK;
+}
+
+static hce_status_t choose_paths(void)
+{
+    hce_status_t status = HCE_OK;
+    int coll;
+
+    for (coll = 0; coll < HCE_COLL_LAST && status == HCE_OK; coll++)
+        status = check_path((hce_coll_t)coll);
+    if (status == HCE_OK)
+        status = choose_ag_path();
+    for (coll = 0; coll < HCE_COLL_LAST; coll++)
+        if (hce_core_values.paths[coll].name == NULL)
+            hce_core_values.paths[coll].name = "auto";
+    return status;
 }
 
 static hce_status_t init_result;
@@ -267,7 +313,7 @@ static void init_once(void)
     if (init_result == HCE_OK)
         init_result = check_scratch();
     if (init_result == HCE_OK)
-        init_result = choose_ag_path();
+        init_result = choose_paths();
     if (init_result == HCE_OK && hce_core_values.tuning_file != NULL)
         init_result = hce_tuning_load(hce_core_values.tuning_file);
 }

@@ -6,6 +6,7 @@
 #ifndef HCE_CORE_VALUES_H
 #define HCE_CORE_VALUES_H
 
+#include <hce/hce.h>
 #include "util/config.h"
 #include "util/math.h"
 
@@ -17,9 +18,14 @@
 #define HCE_CORE_MAX_CARRIERS   256
 #define HCE_CORE_MAX_SCRATCH    (1024 * HCE_GIB)
 
+/* The path that all calls of a collective are to take. */
+typedef struct hce_core_path {
+    const char *name;   /* "auto" where nothing is set */
+    const char *origin; /* the variable that asks for it, NULL: none */
+} hce_core_path_t;
+
 typedef struct hce_core_values {
-    const char *ag_path;   /* what HCE_AG_PATH or another variable asks for */
-    const char *ag_origin; /* that variable's name; NULL: none is set */
+    hce_core_path_t paths[HCE_COLL_LAST];
     const char *carriers_text;    /* HCE_CARRIERS, as text */
     int carriers;          /* the same as a number, or one of the above */
     int ring_dirs;                /* HCE_RING_DIRS; 0: auto */
@@ -34,6 +40,9 @@ typedef struct hce_core_values {
 } hce_core_values_t;
 
 extern hce_core_values_t hce_core_values;
+
+/* "HCE_AG_PATH": the variable for the paths of a collective. */
+const char *hce_core_path_variable(hce_coll_t coll);
 
 /* Reads all settings of the library, once for a process. */
 hce_status_t hce_core_config_init(void);

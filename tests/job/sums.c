@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * Reductions are run as a plan says: an AllReduce in one pass, over memory
- * that is mapped, windows of it, memory that is read and written through the
- * kernel, and memory that can only be staged; in place and not; with values
- * whose sums are exact, in calls that follow each other with no barrier.
+ * ReduceScatter and AllReduce over memory that is mapped, windows of it,
+ * memory that is read and written through the kernel, and memory that can
+ * only be staged; in place and not; with values whose sums are exact, in
+ * calls that follow each other with no barrier.
  */
 #include "config.h"
 
@@ -12,15 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/args.h"
-#include "core/coll.h"
-#include "core/comm.h"
-#include "direct/direct.h"
 #include "job.h"
-#include "plan/plan.h"
 
 #define SIZE  4
-#define COUNT 100003 /* elements: more than a quantum, and odd */
+#define COUNT 100004 /* elements: more than a quantum, a multiple of SIZE */
 #define CALLS 12
 
 /* Small enough that products and sums of all ranks are exact everywhere. */
@@ -65,38 +60,76 @@ static double average(hce_datatype_t datatype, int sum)
                                    : (double)(sum / SIZE);
 }
 
-static void one_call(job_t *job, hce_comm_h comm, void *send, void *recv,
-                     int call)
+typedef struct sums_call {
+    size_t count; /* of inputs, a multiple of SIZE */
+    hce_datatype_t datatype;
+    hce_redop_t op;
+    int number;
+} sums_call_t;
+
+static void check_sums(const sums_call_t *call, const void *recv, size_t first,
+                       size_t count)
 {
-    hce_group_job_t work = {.kind = HCE_GROUP_COLL, .comm = comm};
-    hce_args_t *args = &work.coll;
     size_t i;
     double want;
 
-    *args = (hce_args_t){
-        .coll = HCE_COLL_ALLREDUCE,
-        .call = "sums",
-        .send = send,
-        .recv = recv,
-        .count = call % 4 == 3 ? (size_t)call : COUNT,
-        .datatype = call % 2 ? HCE_FLOAT32 : HCE_INT64,
-        .op = (hce_redop_t)(call % HCE_REDOP_LAST),
-        .choice = {.builder = &hce_direct_allreduce,
-                   .contexts = 1,
-                   .width = 8192,
-                   .forced_by = "the test"},
-    };
-    for (i = 0; i < args->count; i++)
-        put_value(send, args->datatype, i, value(job->rank, i, call));
-    JOB_CHECK(hce_args_check(comm, args) == HCE_OK);
-    JOB_CHECK(hce_coll_enqueue(&work) == HCE_OK);
-    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
-    for (i = 0; i < args->count; i++) {
-        want = expected(args->op, i, call);
-        if (args->op == HCE_AVG)
-            want = average(args->datatype, (int)want);
-        JOB_CHECK(get_value(recv, args->datatype, i) == want);
+    for (i = 0; i < count; i++) {
+        want = expected(call->op, first + i, call->number);
+        if (call->op == HCE_AVG)
+            want = average(call->datatype, (int)want);
+        JOB_CHECK(get_value(recv, call->datatype, i) == want);
     }
+}
+
+/* Both collectives with the same input; in place ReduceScatter leaves its sum
+ * inside the input. */
+static void one_call(job_t *job, hce_comm_h comm, void *send, void *recv,
+                     int number)
+{
+    sums_call_t call = {
+        .count = number % 4 == 3 ? SIZE * (size_t)number : COUNT,
+        .datatype = number % 2 ? HCE_FLOAT32 : HCE_INT64,
+        .op = (hce_redop_t)(number % HCE_REDOP_LAST),
+        .number = number,
+    };
+    size_t slice = call.count / SIZE, first = slice * (size_t)job->rank, i;
+    char *part = recv;
+
+    if (send == recv)
+        part += first * hce_datatype_size(call.datatype);
+    for (i = 0; i < call.count; i++)
+        put_value(send, call.datatype, i, value(job->rank, i, number));
+    JOB_CHECK(hce_reduce_scatter(send, part, slice, call.datatype, call.op,
+                                 comm, NULL, NULL) == HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    check_sums(&call, part, first, slice);
+    for (i = 0; i < call.count; i++)
+        put_value(send, call.datatype, i, value(job->rank, i, number));
+    call.count--; /* shards that are not alike */
+    JOB_CHECK(hce_allreduce(send, recv, call.count, call.datatype, call.op,
+                            comm, NULL, NULL) == HCE_OK);
+    JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
+    check_sums(&call, recv, 0, call.count);
+}
+
+/* Nothing is started for a wrong argument. */
+static void wrong_calls(hce_comm_h comm, char *buf)
+{
+    const hce_call_params_t none = {.field_mask = HCE_CALL_PARAM_PATH,
+                                    .path = "none"};
+    const hce_redop_t bad = HCE_REDOP_LAST;
+    const hce_datatype_t f = HCE_FLOAT32;
+
+    JOB_CHECK(hce_allreduce(buf, buf, 8, f, bad, comm, NULL, NULL) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allreduce(buf, buf + 4, 8, f, HCE_SUM, comm, NULL, NULL) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allreduce(NULL, buf, 8, f, HCE_SUM, comm, NULL, NULL) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_allreduce(buf, buf, 8, f, HCE_SUM, comm, NULL, &none) ==
+              HCE_ERR_INVALID_ARG);
+    JOB_CHECK(hce_reduce_scatter(buf, buf + 1, 8, f, HCE_SUM, comm, NULL,
+                                 NULL) == HCE_ERR_INVALID_ARG);
 }
 
 static int rank_sums(job_t *job)
@@ -117,6 +150,7 @@ static int rank_sums(job_t *job)
         one_call(job, comm, mem, mem, i);
         one_call(job, comm, mem, recv, i);
     }
+    wrong_calls(comm, mem);
     JOB_CHECK(hce_comm_destroy(comm) == HCE_OK);
     JOB_CHECK(hce_mem_free(mem) == HCE_OK);
     free(send);
