@@ -21,6 +21,7 @@ libhcecore_la_SOURCES += \
 	lib/rma_proxy/verbs/complete.c \
 	lib/rma_proxy/verbs/control.c \
 	lib/rma_proxy/verbs/device.c \
+	lib/rma_proxy/verbs/dmabuf.c \
 	lib/rma_proxy/verbs/gid.c \
 	lib/rma_proxy/verbs/list.c \
 	lib/rma_proxy/verbs/mem.c \

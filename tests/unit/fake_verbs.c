@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #undef ibv_query_port
@@ -26,6 +27,13 @@
 #define MRS     1024
 #define INLINE  64
 #define STEPS   3 /* requests done for a poll, of each queue pair */
+
+/* Device memory is written through a mapping of its descriptor. */
+typedef struct fake_mr {
+    struct ibv_mr ibv;
+    char *map, *at;
+    size_t map_len;
+} fake_mr_t;
 
 typedef struct fake_cq {
     struct ibv_cq ibv;
@@ -65,7 +73,8 @@ static struct ibv_device devices[DEVICES];
 static bool is_down[DEVICES];
 static fake_context_t *contexts;
 static fake_qp_t *qps[QPS];
-static struct ibv_mr *mrs[MRS];
+static fake_mr_t *mrs[MRS];
+static uint64_t device_base, device_len;
 static uint32_t next_qp = 7, next_mr = 3;
 static int objects;
 static const char *fail_call;
@@ -287,23 +296,39 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len,
-                                uint64_t iova, unsigned int access)
+void fake_verbs_device_memory(uint64_t base, uint64_t len)
 {
-    struct ibv_mr *mr;
+    device_base = base;
+    device_len = len;
+}
 
-    if (fails_now("ibv_reg_mr"))
-        return NULL;
-    mr = make(sizeof(*mr));
-    *mr = (struct ibv_mr){
-        .context = pd->context, .pd = pd, .addr = addr, .length = len};
+static fake_mr_t *mr_make(struct ibv_pd *pd, uint64_t iova, size_t len)
+{
+    fake_mr_t *mr = make(sizeof(*mr));
+
+    mr->ibv = (struct ibv_mr){.context = pd->context,
+                              .pd = pd,
+                              .addr = (void *)(uintptr_t)iova,
+                              .length = len};
     pthread_mutex_lock(&lock);
     while (mrs[next_mr % MRS] != NULL)
         next_mr++;
-    mr->lkey = mr->rkey = next_mr;
+    mr->ibv.lkey = mr->ibv.rkey = next_mr;
     mrs[next_mr++ % MRS] = mr;
     pthread_mutex_unlock(&lock);
     return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len,
+                                uint64_t iova, unsigned int access)
+{
+    if (fails_now("ibv_reg_mr"))
+        return NULL;
+    if (iova - device_base < device_len) {
+        errno = EFAULT;
+        return NULL;
+    }
+    return &mr_make(pd, iova, len)->ibv;
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
@@ -313,25 +338,47 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
                             (unsigned int)access);
 }
 
-/* That a device refuses to forget is leaked by its owner: not here. */
-int ibv_dereg_mr(struct ibv_mr *mr)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+                                 size_t len, uint64_t iova, int fd, int access)
 {
+    fake_mr_t *mr = mr_make(pd, iova, len);
+
+    mr->map_len = offset + len;
+    mr->map =
+        mmap(NULL, mr->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mr->map == MAP_FAILED)
+        broken("a descriptor cannot be mapped");
+    mr->at = mr->map + offset;
+    return &mr->ibv;
+}
+
+/* What a device refuses to forget is leaked by its owner: not here. */
+int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+    fake_mr_t *mr = (fake_mr_t *)ibv;
     bool hit = fails_now("ibv_dereg_mr");
 
     pthread_mutex_lock(&lock);
-    mrs[mr->rkey % MRS] = NULL;
+    mrs[ibv->rkey % MRS] = NULL;
     pthread_mutex_unlock(&lock);
+    if (mr->map != NULL)
+        munmap(mr->map, mr->map_len);
     unmake(mr);
     return hit ? EIO : 0;
 }
 
-static bool covers(uint32_t key, uint64_t addr, uint64_t len)
+/* Where it lies in this process; NULL if the key does not cover it. */
+static void *find(uint32_t key, uint64_t addr, uint64_t len)
 {
-    const struct ibv_mr *mr = mrs[key % MRS];
+    const fake_mr_t *mr = mrs[key % MRS];
+    uint64_t at;
 
-    return mr != NULL && mr->rkey == key && addr >= (uintptr_t)mr->addr &&
-           addr - (uintptr_t)mr->addr <= mr->length &&
-           len <= mr->length - (addr - (uintptr_t)mr->addr);
+    if (mr == NULL || mr->ibv.rkey != key || addr < (uintptr_t)mr->ibv.addr)
+        return NULL;
+    at = addr - (uintptr_t)mr->ibv.addr;
+    if (at > mr->ibv.length || len > mr->ibv.length - at)
+        return NULL;
+    return mr->map != NULL ? mr->at + at : (void *)(uintptr_t)addr;
 }
 
 /* Queues */
@@ -516,21 +563,23 @@ static void deliver(void *to, const void *from, size_t len)
 static enum ibv_wc_status write_one(const fake_qp_t *qp, const fake_wr_t *wr,
                                     size_t len)
 {
-    uint64_t to = wr->wr.wr.rdma.remote_addr;
     const fake_qp_t *peer = qp_find(qp->dest);
-    const void *from =
-        wr->is_inline ? wr->data : (const void *)(uintptr_t)wr->sge.addr;
+    const void *from = wr->data;
+    void *to;
 
     if (peer == NULL || peer->dest != qp->ibv.qp_num ||
         (peer->ibv.state != IBV_QPS_RTR && peer->ibv.state != IBV_QPS_RTS) ||
         is_down[((fake_context_t *)qp->ibv.context)->device] ||
         is_down[((fake_context_t *)peer->ibv.context)->device])
         return IBV_WC_RETRY_EXC_ERR;
-    if (!wr->is_inline && !covers(wr->sge.lkey, wr->sge.addr, wr->sge.length))
+    if (!wr->is_inline)
+        from = find(wr->sge.lkey, wr->sge.addr, wr->sge.length);
+    if (from == NULL)
         return IBV_WC_LOC_PROT_ERR;
-    if (!covers(wr->wr.wr.rdma.rkey, to, wr->sge.length))
+    to = find(wr->wr.wr.rdma.rkey, wr->wr.wr.rdma.remote_addr, wr->sge.length);
+    if (to == NULL)
         return IBV_WC_REM_ACCESS_ERR;
-    deliver((void *)(uintptr_t)to, from, len);
+    deliver(to, from, len);
     return IBV_WC_SUCCESS;
 }
 

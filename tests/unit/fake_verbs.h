@@ -34,6 +34,9 @@ bool fake_verbs_broke(void);
 
 void fake_verbs_port(int device, bool is_active);
 
+/* Addresses that cannot be registered but through a descriptor. */
+void fake_verbs_device_memory(uint64_t base, uint64_t len);
+
 /* Objects that exist, of any kind. */
 int fake_verbs_objects(void);
 

@@ -79,8 +79,11 @@ check_PROGRAMS += $(rma_proxy_fake_tests)
 TESTS += $(rma_proxy_fake_tests)
 rma_proxy_fake = tests/unit/fake_verbs.c tests/unit/fake_verbs.h
 tests_unit_rma_proxy_verbs_SOURCES = tests/unit/rma_proxy_verbs.c \
-	$(rma_proxy_fake)
-tests_unit_rma_proxy_verbs_LDADD = $(rma_proxy_ldadd)
+	$(rma_proxy_fake) $(softgpu_rig)
+tests_unit_rma_proxy_verbs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_unit_rma_proxy_verbs_LDADD = $(softgpu_ldadd)
+tests_unit_rma_proxy_verbs_LDFLAGS = $(softgpu_ldflags)
+tests_unit_rma_proxy_verbs_DEPENDENCIES = $(softgpu_deps)
 
 tests_unit_rma_proxy_transport_fake_SOURCES = $(rma_proxy_transport) \
 	$(rma_proxy_fake)

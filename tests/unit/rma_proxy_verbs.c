@@ -11,6 +11,7 @@
 #include "fake_verbs.h"
 #include "rma_proxy/proxy.h"
 #include "rma_proxy/settings.h"
+#include "softgpu/rig.h"
 #include "util/clock.h"
 #include "util/math.h"
 
@@ -397,6 +398,26 @@ static void test_down(void **state)
     silence_ns = LIMIT_NS / 2;
 }
 
+/* Down with nothing to send: no error, until there is something. */
+static void test_idle(void **state)
+{
+    uint64_t end;
+
+    silence_ns = 200 * HCE_NS_PER_MS;
+    assert_int_equal(pair_open(), HCE_OK);
+    assert_true(exchange(0, 4));
+    fake_verbs_port(0, false);
+    fake_verbs_port(1, false);
+    end = hce_clock_ns() + 2 * silence_ns;
+    while (hce_clock_ns() < end)
+        assert_true(turn(HCE_TIME_NEVER));
+    fake_verbs_port(0, true);
+    fake_verbs_port(1, true);
+    assert_true(exchange(4, 4));
+    pair_close();
+    silence_ns = LIMIT_NS / 2;
+}
+
 /* Four requests at a time: the device would notice a fifth. */
 static bool many_puts(void)
 {
@@ -433,17 +454,95 @@ static void test_short_queue(void **state)
     hce_proxy_settings.verbs_queue = queue;
 }
 
+#define DEVICE_LEN 70001
+#define DEVICE_AT  4100 /* not where the allocation begins */
+
+static hce_transport_mem_t *device_register(int rank, hce_cu_ptr_t ptr)
+{
+    hce_transport_mem_t *mem;
+
+    fake_verbs_device_memory(ptr, RIG_MIB);
+    assert_int_equal(ops->mem_register(sides[rank]->t,
+                                       (void *)(uintptr_t)(ptr + DEVICE_AT),
+                                       DEVICE_LEN, &mem),
+                     HCE_OK);
+    return mem;
+}
+
+static void device_put(const hce_cu_ptr_t ptrs[2],
+                       hce_transport_mem_t *const mems[2])
+{
+    uint64_t end = hce_clock_ns() + LIMIT_NS;
+    char packed[HCE_TRANSPORT_MAX_KEY];
+    hce_transport_req_t req = {0};
+    hce_transport_key_t *key;
+    hce_status_t status;
+    size_t len;
+
+    assert_int_equal(ops->mem_pack(mems[1], packed, &len), HCE_OK);
+    assert_int_equal(ops->key_unpack(sides[0]->t, 1, packed, len, &key),
+                     HCE_OK);
+    do {
+        assert_true(turn(end));
+        status = ops->put(sides[0]->t, 1, 0,
+                          (void *)(uintptr_t)(ptrs[0] + DEVICE_AT), mems[0],
+                          DEVICE_LEN, ptrs[1] + DEVICE_AT, key, &req);
+    } while (status == HCE_ERR_NO_RESOURCE);
+    while (req.pending > 0)
+        assert_true(turn(end));
+    assert_int_equal(req.status, HCE_OK);
+    ops->key_destroy(key);
+}
+
+/* Not through the host. */
+static void test_device_memory(void **state)
+{
+    hce_cu_ptr_t ptrs[2] = {rig_alloc(0, RIG_MIB), rig_alloc(0, RIG_MIB)};
+    char *host = rig_host(2 * RIG_MIB), *back = host + RIG_MIB;
+    hce_transport_mem_t *mems[2];
+
+    for (size_t i = 0; i < RIG_MIB; i++)
+        host[i] = pattern(7, i);
+    RIG_OK(gpu.memcpy_async(ptrs[0], rig_ptr(host), RIG_MIB, NULL));
+    RIG_OK(gpu.memcpy_async(ptrs[1], rig_ptr(host) + RIG_MIB, RIG_MIB, NULL));
+    RIG_OK(gpu.stream_synchronize(NULL));
+    assert_int_equal(pair_open(), HCE_OK);
+    for (int i = 0; i < 2; i++)
+        mems[i] = device_register(i, ptrs[i]);
+    device_put(ptrs, mems);
+    RIG_OK(
+        gpu.flush_rdma_writes(HCE_CU_FLUSH_CURRENT_CTX, HCE_CU_FLUSH_TO_ALL));
+    RIG_OK(gpu.memcpy_async(rig_ptr(host) + RIG_MIB, ptrs[1], RIG_MIB, NULL));
+    RIG_OK(gpu.stream_synchronize(NULL));
+    assert_memory_equal(back + DEVICE_AT, host + DEVICE_AT, DEVICE_LEN);
+    assert_int_equal(back[DEVICE_AT - 1], 0);
+    assert_int_equal(back[DEVICE_AT + DEVICE_LEN], 0);
+    for (int i = 0; i < 2; i++)
+        ops->mem_deregister(sides[i]->t, mems[i]);
+    pair_close();
+    fake_verbs_device_memory(0, 0);
+    rig_host_free(host, 2 * RIG_MIB);
+    for (int i = 0; i < 2; i++)
+        RIG_OK(gpu.mem_free(ptrs[i]));
+}
+
 int main(void)
 {
     const hce_config_table_t *const tables[] = {&hce_rma_proxy_config, NULL};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),      cmocka_unit_test(test_breaks),
-        cmocka_unit_test(test_other_port), cmocka_unit_test(test_flap),
-        cmocka_unit_test(test_down),       cmocka_unit_test(test_short_queue),
+        cmocka_unit_test(test_device_memory),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_breaks),
+        cmocka_unit_test(test_other_port),
+        cmocka_unit_test(test_flap),
+        cmocka_unit_test(test_down),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_short_queue),
     };
 
     if (hce_config_init(tables) != HCE_OK)
         return 1;
+    rig_open();
     ops = &hce_transport_verbs;
     silence_ns = LIMIT_NS / 2;
     return cmocka_run_group_tests(tests, NULL, NULL);

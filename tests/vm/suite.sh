@@ -36,7 +36,7 @@ job() {
         n=n$((rank * nodes / ranks + 1))
         RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$ranks MASTER_PORT=$port \
             MASTER_ADDR=127.0.0.1 HCE_VERBS_DEVICES=${devices-$n} \
-            UCX_NET_DEVICES=$n:1 timeout -k 2 60 "$perf" all_gather \
+            UCX_NET_DEVICES=$n:1 timeout -k 2 120 "$perf" all_gather \
             --nodes "$nodes" "$@" >"$TMPDIR/$case.$rank" \
             2>"$TMPDIR/$case.$rank.err" &
         pids+=($!)

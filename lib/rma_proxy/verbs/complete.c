@@ -35,23 +35,23 @@ void hce_verbs_ops_drop(verbs_ep_t *ep, hce_status_t status)
         hce_verbs_op_end(ep, status);
 }
 
-/* A completion of an earlier queue pair is not looked at: its credit was
- * given back when that was dropped. */
+/* A completion of an earlier queue pair is not looked at. The credits of one
+ * that has failed are given back when it is dropped. */
 static void on_sent(verbs_device_t *device, const struct ibv_wc *wc)
 {
     verbs_ep_t *ep = (verbs_ep_t *)(uintptr_t)wc->wr_id;
+    uint32_t wrs;
 
     if (ep->qp == NULL || wc->qp_num != ep->qp->qp_num)
         return;
-    if (ep->due > 0) {
-        ep->due--;
-        device->credits++;
-    }
     if (wc->status != IBV_WC_SUCCESS) {
         hce_verbs_ep_break(ep, wc->status, ibv_wc_status_str(wc->status));
         return;
     }
-    ep->room += hce_verbs_op_wrs(&ep->ops[ep->head % ep->peer->verbs->queue]);
+    wrs = hce_verbs_op_wrs(&ep->ops[ep->head % ep->peer->verbs->queue]);
+    ep->room += wrs;
+    ep->due -= wrs;
+    device->credits += wrs;
     ep->since_ns = 0;
     hce_verbs_op_end(ep, HCE_OK);
 }

@@ -18,8 +18,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Ops under way on a device, whatever the endpoints would take. */
-#define DEVICE_CREDITS 4096
+/* Work requests under way on a device, whatever its endpoints would take; at
+ * least the longest queue of one. */
+#define DEVICE_CREDITS 8192
 /* Signals that may come before this rank looks: with none left a sender
  * waits for min_rnr_timer and tries again. */
 #define DEVICE_RECVS 1024

@@ -53,6 +53,8 @@ hce_status_t hce_verbs_mem_register(hce_transport_t *transport, void *addr,
         verbs_device_t *device = &verbs->devices[i];
 
         mem->mr[i] = ibv_reg_mr(device->pd, addr, len, DATA_ACCESS);
+        if (mem->mr[i] == NULL && errno == EFAULT)
+            mem->mr[i] = hce_verbs_dmabuf_register(device->pd, addr, len);
         if (mem->mr[i] == NULL) {
             hce_log(ERROR, PROXY, "verbs: %s: registering %zu bytes: %m%s",
                     device->name, len,

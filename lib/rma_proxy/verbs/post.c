@@ -3,12 +3,13 @@
  *
  * Verbs transport: ops and their work requests. An op is refused where the
  * send queue has no room for all of its requests, or the completion queue
- * none for the one completion that its last request makes.
+ * none: only the last makes a completion, but each does when they fail.
  */
 #include "config.h"
 
 #include "rma_proxy/verbs/verbs.h"
 
+#include "util/clock.h"
 #include "util/log.h"
 
 #include <string.h>
@@ -137,15 +138,16 @@ hce_status_t hce_verbs_post(verbs_ep_t *ep, uint64_t number)
 
     build(&list, op_at(ep, number), slot_at(ep, number));
     assert((uint32_t)list.num == hce_verbs_op_wrs(op_at(ep, number)));
-    assert((uint32_t)list.num <= ep->room && ep->device->credits > 0);
+    assert((uint32_t)list.num <= ep->room &&
+           (uint32_t)list.num <= ep->device->credits);
     ep->room -= (uint32_t)list.num;
     rc = ibv_post_send(ep->qp, list.wrs, &bad);
     if (rc != 0) {
         hce_verbs_ep_break(ep, IBV_WC_GENERAL_ERR, strerror(rc));
         return HCE_ERR_TRANSPORT;
     }
-    ep->due++;
-    ep->device->credits--;
+    ep->due += (uint32_t)list.num;
+    ep->device->credits -= (uint32_t)list.num;
     return HCE_OK;
 }
 
@@ -163,8 +165,13 @@ static hce_status_t ep_get(verbs_t *verbs, int rank, int context, uint32_t wrs,
     if (peer->status != HCE_OK)
         return peer->status;
     ep = &peer->eps[context];
-    if (ep->state != VERBS_EP_LIVE || ep->room < wrs ||
-        ep->device->credits == 0)
+    if (ep->state != VERBS_EP_LIVE) {
+        /* A broken link that nobody misses may stay so. */
+        if (ep->attempt > 0 && ep->since_ns == 0)
+            ep->since_ns = hce_clock_ns();
+        return HCE_ERR_NO_RESOURCE;
+    }
+    if (ep->room < wrs || ep->device->credits < wrs)
         return HCE_ERR_NO_RESOURCE;
     *ep_p = ep;
     return HCE_OK;

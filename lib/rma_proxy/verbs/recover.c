@@ -73,8 +73,14 @@ void hce_verbs_ep_break(verbs_ep_t *ep, enum ibv_wc_status status,
     ep->peer->verbs->is_failing = true;
 }
 
-/* What ended before the end is taken into account; what will never complete
- * gives its credits back. */
+static void drain(verbs_t *verbs, verbs_device_t *device)
+{
+    while (hce_verbs_device_poll(verbs, device))
+        ;
+}
+
+/* What ended before the end is taken into account. Then the completion queue
+ * is rid of what the queue pair left there, before that room is given back. */
 void hce_verbs_ep_reset(verbs_ep_t *ep)
 {
     verbs_t *verbs = ep->peer->verbs;
@@ -82,12 +88,12 @@ void hce_verbs_ep_reset(verbs_ep_t *ep)
 
     if (qp == NULL)
         return;
-    while (hce_verbs_device_poll(verbs, ep->device))
-        ;
+    drain(verbs, ep->device);
     if (ep->qp == NULL)
         return; /* a failure on the way has done it */
     ep->qp = NULL;
     hce_verbs_qp_destroy(qp);
+    drain(verbs, ep->device);
     ep->device->credits += ep->due;
     ep->due = 0;
     ep->state = VERBS_EP_WAITING;
@@ -113,7 +119,7 @@ static void put_off(verbs_ep_t *ep, const char *text)
     ep->state = VERBS_EP_WAITING;
     ep->attempt++;
     ep->retry_ns = hce_clock_ns() + RETRY_NS;
-    if (ep->since_ns == 0)
+    if (ep->since_ns == 0 && ep->head < ep->tail)
         ep->since_ns = hce_clock_ns();
     if (ep->text[0] == '\0')
         snprintf(ep->text, sizeof(ep->text), "context %d: %s", ep->context,
@@ -171,6 +177,7 @@ static void resume(verbs_ep_t *ep)
                 ep->device->port, (unsigned long long)(ep->tail - ep->head));
     ep->state = VERBS_EP_LIVE;
     ep->room = ep->peer->verbs->queue;
+    ep->text[0] = ep->refusal[0] = '\0';
     if (ep->head == ep->tail)
         ep->since_ns = 0;
     for (uint64_t number = ep->head; number < ep->tail; number++) {
@@ -191,7 +198,7 @@ void hce_verbs_ep_accepted(verbs_ep_t *ep, const verbs_frame_t *frame)
                             "the peer has accepted what was not sent");
         return;
     }
-    if (ep->device->credits < ep->tail - ep->head ||
+    if (ep->device->credits < ep->peer->verbs->queue ||
         hce_verbs_qp_connect(ep->device, &made, &frame->port, true) !=
             HCE_OK) {
         put_off(ep, "the queue pair could not be connected");
@@ -206,8 +213,7 @@ void hce_verbs_ep_refused(verbs_ep_t *ep, const verbs_frame_t *frame)
 {
     if (ep->state != VERBS_EP_ASKING || frame->attempt != ep->attempt)
         return;
-    if (ep->since_ns == 0)
-        ep->text[0] = '\0';
+    snprintf(ep->refusal, sizeof(ep->refusal), "%s", frame->text);
     put_off(ep, frame->text);
 }
 
@@ -229,10 +235,10 @@ void hce_verbs_in_connect(verbs_peer_t *peer, const verbs_frame_t *frame)
         hce_verbs_qp_destroy(in->qp);
     in->qp = NULL;
     if (device == NULL) {
-        snprintf(answer.text, sizeof(answer.text),
-                 "no port of rank %d is active, first %s port %u",
-                 verbs->params.rank, verbs->devices[0].name,
-                 verbs->devices[0].port);
+        snprintf(
+            answer.text, sizeof(answer.text), "%s port %u of rank %d%s",
+            verbs->devices[0].name, verbs->devices[0].port, verbs->params.rank,
+            verbs->num_devices > 1 ? " and its others are down" : " is down");
     } else if (hce_verbs_qp_create(verbs, device, &made) == HCE_OK) {
         in->qp = made.qp;
         if (hce_verbs_qp_connect(device, &made, &frame->port, false) ==
@@ -274,10 +280,11 @@ static void repair(verbs_ep_t *ep)
 static void give_up(verbs_ep_t *ep)
 {
     verbs_t *verbs = ep->peer->verbs;
-    char text[2 * VERBS_TEXT];
+    char text[3 * VERBS_TEXT];
 
-    snprintf(text, sizeof(text), "%s; not resumed within %g s", ep->text,
-             (double)verbs->params.silence_ns / (double)HCE_NS_PER_SEC);
+    snprintf(text, sizeof(text), "%s; not resumed within %g s%s%s", ep->text,
+             (double)verbs->params.silence_ns / (double)HCE_NS_PER_SEC,
+             ep->refusal[0] != '\0' ? "; " : "", ep->refusal);
     for (int i = 0; i < verbs->num_devices; i++) {
         size_t len = strlen(text);
 
@@ -304,7 +311,7 @@ static bool ep_recover(verbs_ep_t *ep, uint64_t now)
     if (ep->state == VERBS_EP_WAITING && ep->peer->out.is_connected &&
         now >= ep->retry_ns)
         ask(ep);
-    return ep->since_ns != 0;
+    return ep->state != VERBS_EP_LIVE && ep->attempt > 0;
 }
 
 void hce_verbs_recover(verbs_t *verbs)

@@ -68,7 +68,7 @@ typedef struct verbs_device {
     struct ibv_cq *send_cq, *recv_cq;
     struct ibv_srq *srq;
     struct ibv_mr *inbox, *mail, *arrived;
-    uint32_t credits; /* completions that send_cq has room for */
+    uint32_t credits; /* work requests that send_cq has room for */
 } verbs_device_t;
 
 typedef enum verbs_kind {
@@ -115,15 +115,17 @@ struct verbs_ep {
     uint32_t psn;
     uint32_t inline_len;
     verbs_device_t *device;
-    int remote;        /* index of the peer's device */
-    uint32_t attempt;  /* number of the queue pair; each tries other ports */
-    uint64_t since_ns; /* nothing has ended since it failed; 0: it works */
-    uint64_t retry_ns; /* WAITING: when to try again */
+    int remote;       /* index of the peer's device */
+    uint32_t attempt; /* number of the queue pair; each tries other ports */
+    /* Something waits, and nothing has ended since it failed; 0: not so. */
+    uint64_t since_ns;
+    uint64_t retry_ns;            /* WAITING: when to try again */
     enum ibv_wc_status wc_status; /* of the failure */
     char text[VERBS_TEXT];        /* that says it */
+    char refusal[VERBS_TEXT];     /* what the target said since */
     uint64_t head, tail;          /* numbers of ops that have not ended */
     uint32_t room;                /* work requests that still fit */
-    uint32_t due;                 /* completions that will come */
+    uint32_t due;                 /* work requests that hold credits */
     verbs_op_t *ops;              /* [queue] */
     verbs_slot_t *slots;          /* [queue], in the peer's block */
 };
@@ -236,6 +238,11 @@ void hce_verbs_mem_lkeys(const hce_transport_mem_t *mem,
                          uint32_t lkey[VERBS_DEVICES]);
 void hce_verbs_key_rkeys(const hce_transport_key_t *key,
                          uint32_t rkey[VERBS_DEVICES]);
+
+/* dmabuf.c */
+/* Device memory; NULL and errno where that is not what it is. */
+struct ibv_mr *hce_verbs_dmabuf_register(struct ibv_pd *pd, void *addr,
+                                         size_t len);
 
 /* post.c */
 hce_status_t hce_verbs_put(hce_transport_t *transport, int peer, int context,
