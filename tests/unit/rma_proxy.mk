@@ -46,8 +46,7 @@ tests_unit_rma_proxy_transport_ucx_shm_LDADD = $(rma_proxy_ldadd)
 
 # Need an RDMA device: tests/vm runs them where there is none.
 tests_unit_rma_proxy_transport_verbs_SOURCES = $(rma_proxy_transport)
-tests_unit_rma_proxy_transport_verbs_CPPFLAGS = $(rma_proxy_verbs) \
-	-DORDER_ROUNDS=2000
+tests_unit_rma_proxy_transport_verbs_CPPFLAGS = $(rma_proxy_verbs)
 tests_unit_rma_proxy_transport_verbs_LDADD = $(rma_proxy_ldadd)
 
 tests_unit_rma_proxy_failure_verbs_SOURCES = $(rma_proxy_failure)
