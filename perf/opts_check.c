@@ -15,9 +15,12 @@
 #include "series.h"
 #include "util/math.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* More than anybody reads. */
 #define MAX_ROWS 65536
@@ -131,6 +134,46 @@ static bool finish_path(hce_perf_opts_t *opts, char *why, size_t size)
     return true;
 }
 
+/* 0, or why nothing can be written there; creates nothing. */
+static int find_obstacle(const char *path)
+{
+    char folder[PATH_MAX];
+    char *slash;
+
+    if (access(path, F_OK) == 0)
+        return access(path, W_OK) == 0 ? 0 : errno;
+    snprintf(folder, sizeof(folder), "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash == NULL)
+        return access(".", W_OK) == 0 ? 0 : errno;
+    slash[slash == folder] = '\0'; /* the root keeps its name */
+    return access(folder, W_OK) == 0 ? 0 : errno;
+}
+
+/* Not under a launcher: rank 0 may be on another host. */
+static bool finish_files(const hce_perf_opts_t *opts, char *why, size_t size)
+{
+    const struct {
+        const char *flag, *path;
+    } files[] = {
+        {"--json", opts->json},
+        {"--plot", opts->plot},
+        {"--calibrate", opts->calibrate},
+    };
+    size_t i;
+    int err;
+
+    for (i = 0; i < sizeof(files) / sizeof(files[0]) && opts->ranks > 0; i++) {
+        err = files[i].path != NULL ? find_obstacle(files[i].path) : 0;
+        if (err != 0) {
+            snprintf(why, size, "%s: '%s' cannot be written: %s",
+                     files[i].flag, files[i].path, strerror(err));
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
 {
     const char *text;
@@ -159,5 +202,5 @@ bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
         opts->call.field_mask |= HCE_CALL_PARAM_BLOCKING;
     }
     return finish_path(opts, why, size) && finish_series(opts, why, size) &&
-           finish_ranks(opts, why, size);
+           finish_ranks(opts, why, size) && finish_files(opts, why, size);
 }

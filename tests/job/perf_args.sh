@@ -65,6 +65,14 @@ wrong "--offset: '4096' is not acceptable: .* to 4095" \
     all_gather --offset 4096
 wrong "--plot: 'a.gif': .*expected a name that ends in .png or .svg" \
     all_gather --plot a.gif
+wrong "--plot: '/nonexistent/a.svg' cannot be written: No such file" \
+    all_gather --ranks 2 --plot /nonexistent/a.svg
+if grep -q '^#define HCE_HAVE_JANSSON 1' "$builddir/config.h"; then
+    wrong "--json: '/nonexistent/a' cannot be written: No such file" \
+        all_gather --ranks 2 --json /nonexistent/a
+    wrong "--calibrate: '/nonexistent/a' cannot be written: No such file" \
+        all_gather --ranks 2 --calibrate /nonexistent/a
+fi
 wrong "--delay: '3' is incomplete: expected RANK:VALUE" \
     all_gather --delay 3
 wrong "--kill: 'x' is not acceptable" all_gather --kill x:1
