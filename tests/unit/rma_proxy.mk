@@ -76,7 +76,8 @@ rma_proxy_fake_tests = \
 	tests/unit/rma_proxy_transport_fake
 check_PROGRAMS += $(rma_proxy_fake_tests)
 TESTS += $(rma_proxy_fake_tests)
-rma_proxy_fake = tests/unit/fake_verbs.c tests/unit/fake_verbs.h
+rma_proxy_fake = tests/unit/fake_verbs.c tests/unit/fake_verbs_qp.c \
+	tests/unit/fake_verbs.h tests/unit/fake_verbs_priv.h
 tests_unit_rma_proxy_verbs_SOURCES = tests/unit/rma_proxy_verbs.c \
 	$(rma_proxy_fake) $(softgpu_rig)
 tests_unit_rma_proxy_verbs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
