@@ -16,6 +16,7 @@ typedef struct hce_perf_burst {
     hce_perf_pair_t *pairs;
     size_t count; /* elements a rank */
     hce_datatype_t type;
+    hce_redop_t op; /* of a reduction */
     bool in_place;
     int slots; /* calls that have buffers of their own; then again the first */
 
@@ -39,7 +40,11 @@ void hce_perf_burst_fill(hce_perf_burst_t *burst, uint64_t data, int num);
 hce_status_t hce_perf_burst_run(hce_perf_burst_t *burst, int num,
                                 double *sec_p, hce_perf_tally_t *tally);
 
-/* Compares every byte of the first num slots. */
+/* Have num calls overwritten their own input? In place a reduction leaves
+ * its result there, and a slot's second call starts from that. */
+bool hce_perf_burst_is_spent(const hce_perf_burst_t *burst, int num);
+
+/* Compares every element of the first num slots. */
 void hce_perf_burst_check(const hce_perf_burst_t *burst, int num,
                           hce_perf_tally_t *tally);
 

@@ -60,7 +60,7 @@ static hce_status_t prepare(hce_perf_job_t *job, hce_perf_results_t *results)
     if (status != HCE_OK)
         return status;
     rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types *
-           (uint64_t)results->num_variants;
+           (uint64_t)opts->num_ops * (uint64_t)results->num_variants;
     results->rows = calloc(rows, sizeof(*results->rows));
     if (results->rows == NULL)
         return hce_perf_job_fail(job, HCE_ERR_NO_MEMORY, "list of results");
@@ -138,15 +138,19 @@ static hce_status_t gather_stats(hce_perf_job_t *job,
 static hce_status_t measure(hce_perf_job_t *job, hce_perf_pair_t *pairs,
                             hce_perf_results_t *results)
 {
-    size_t len = hce_perf_series_max(job->opts, job->attr.size);
-    size_t output = len * (size_t)job->attr.size;
+    const hce_perf_coll_t *coll = job->opts->coll;
+    int ranks = job->attr.size;
+    size_t len = hce_perf_series_max(job->opts,
+                                     hce_perf_coll_parts(coll, ranks));
+    size_t input = hce_perf_coll_send_len(coll, len, ranks);
+    size_t output = hce_perf_coll_recv_len(coll, len, ranks);
     hce_status_t status;
 
     status = prepare(job, results);
     if (status == HCE_OK)
-        status = hce_perf_buffers_admit(job, len, output);
+        status = hce_perf_buffers_admit(job, input, output);
     if (status == HCE_OK)
-        status = hce_perf_buffers_create(job, len, output, pairs);
+        status = hce_perf_buffers_create(job, input, output, pairs);
     if (status != HCE_OK)
         return status;
     if (job->attr.rank == 0)

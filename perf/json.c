@@ -143,7 +143,8 @@ static json_t *pack_cell(const hce_perf_cell_t *cell, bool checked)
                          : json_null());
 }
 
-static json_t *pack_row(const hce_perf_row_t *row, bool checked)
+static json_t *pack_row(const hce_perf_row_t *row, const char *op,
+                        bool checked)
 {
     const hce_perf_cell_t *cells = row->cells;
 
@@ -153,7 +154,7 @@ static json_t *pack_row(const hce_perf_row_t *row, bool checked)
         "size", (json_int_t)row->size,
         "count", (json_int_t)row->count,
         "type", hce_datatype_string(row->type),
-        "redop", "none",
+        "redop", op,
         "root", -1,
         "path", row->explain.path,
         "dirs", row->explain.dirs,
@@ -186,7 +187,10 @@ static json_t *pack_rows(const hce_perf_opts_t *opts,
 
     for (i = 0; i < results->num_rows; i++)
         json_array_append_new(rows,
-                              pack_row(&results->rows[i], opts->checks > 0));
+                              pack_row(&results->rows[i],
+                                       hce_perf_results_op(
+                                           opts, &results->rows[i]),
+                                       opts->checks > 0));
     return rows;
 }
 
@@ -202,7 +206,7 @@ hce_status_t hce_perf_json_write(hce_perf_job_t *job,
     root = json_pack(
         "{s:o, s:s, s:o, s:i, s:i, s:s, s:s, s:o, s:o, s:f, s:I, s:I, s:s}",
         "libhce", json_sprintf("%d.%d.%d", major, minor, patch),
-        "collective", job->opts->coll,
+        "collective", job->opts->coll->name,
         "config", pack_config(job->opts),
         "num_ranks", job->attr.size,
         "num_nodes", job->attr.num_nodes,

@@ -9,6 +9,8 @@ perf_hce_perf_SOURCES = \
 	perf/burst.h \
 	perf/calibrate.c \
 	perf/calibrate.h \
+	perf/coll.c \
+	perf/coll.h \
 	perf/faults.c \
 	perf/faults.h \
 	perf/hce_perf.c \
@@ -45,11 +47,13 @@ perf_hce_perf_SOURCES = \
 	perf/stats.h \
 	perf/table.c \
 	perf/table.h \
+	perf/values.c \
+	perf/values.h \
 	perf/variants.c \
 	perf/variants.h \
 	perf/timed.c \
 	perf/timed.h
-perf_hce_perf_LDADD = libhcecore.la
+perf_hce_perf_LDADD = libhcecore.la -lm
 
 # What perf/compare runs beside hce_perf.
 if HAVE_OPENMPI

@@ -54,12 +54,10 @@ enum {
     KEY_MISMATCH
 };
 
-static const char *const coll_names[] = {"all_gather", "reduce_kernel",
-                                         NULL};
+static const char *const coll_names[] = {
+    "all_gather", "reduce_scatter", "all_reduce", "reduce_kernel", NULL};
 static const char *const buffers_names[] = {"window", "alloc", "malloc", NULL};
 static const char *const map_names[] = {"block", "cyclic", NULL};
-static const char *const op_names[] = {"sum", "prod",   "min", "max",
-                                       "avg", "mulsum", "all", NULL};
 static const char *const mismatch_names[] = {"count", "type", "path", NULL};
 
 enum {
@@ -75,8 +73,8 @@ enum {
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Sizes (4096, 8K, 32M, 1G):", GROUP_SIZES},
     {"minbytes", 'b', "SIZE", 0,
-     "first size (32M): the bytes of the whole output, cut down to whole "
-     "elements a rank",
+     "first size (32M): the bytes of the whole output, of a reduction's "
+     "input, cut down to whole elements a rank",
      0},
     {"maxbytes", 'e', "SIZE", 0, "last size (32M, or -b if larger)", 0},
     {"stepbytes", 'i', "SIZE", 0, "add SIZE from size to size (1M)", 0},
@@ -96,7 +94,7 @@ static const struct argp_option options[] = {
      "time shown: 0 rank 0's, 1 mean of the ranks, 2 least, 3 greatest (1)",
      0},
     {"op", 'o', "OP", 0,
-     "accepted for compatibility: sum, prod, min, max, avg or all", 0},
+     "of reductions: sum, prod, min, max, avg or all (sum)", 0},
     {"root", 'r', "RANK", 0, "accepted for compatibility", 0},
     {"blocking", KEY_BLOCKING, NULL, 0, "calls return when they are done", 0},
     {"milliseconds", KEY_MILLISECONDS, "N", 0,
@@ -172,6 +170,7 @@ static const char doc[] =
     "\v"
     "Examples:\n"
     "  hce_perf all_gather --ranks 8 --nodes 2 -b 1K -e 64M -f 4\n"
+    "  hce_perf all_reduce --ranks 4 -d bfloat16 -o avg -b 1M -e 64M -f 4\n"
     "  hce_perf all_gather --ranks 6 --nodes 3,1,2 --threads -d int8 -b 1\n"
     "  mpirun.openmpi -n 4 hce_perf all_gather -b 8M -e 8M --plot ag.svg\n"
     "  hce_perf reduce_kernel --help\n"
@@ -185,7 +184,6 @@ typedef enum field_type {
     FIELD_INT,    /* int: min to max */
     FIELD_SIZE,   /* uint64_t or size_t: bytes */
     FIELD_CHOICE, /* int or enum: index into names */
-    FIELD_NAME,   /* const char *: one of names */
     FIELD_TEXT    /* const char *: any */
 } field_type_t;
 
@@ -211,7 +209,6 @@ static const field_t fields[] = {
     {'w', FIELD_INT, AT(warmup), 0, MAX_ITERS, NULL, 0, 0},
     {'c', FIELD_INT, AT(checks), 0, MAX_ITERS, NULL, 0, 0},
     {'a', FIELD_INT, AT(average), 0, 3, NULL, 0, 0},
-    {'o', FIELD_NAME, AT(op), 0, 0, op_names, 0, 0},
     {'r', FIELD_INT, AT(root), -1, MAX_RANKS - 1, NULL, 0, 0},
     {KEY_BLOCKING, FIELD_FLAG, AT(blocking), 0, 0, NULL, 0, 0},
     {KEY_MILLISECONDS, FIELD_INT, AT(milliseconds), 1, 3600000, NULL, 0, 0},
@@ -372,10 +369,6 @@ static void read_field(struct argp_state *state, const field_t *field,
     case FIELD_CHOICE:
         *(int *)value = read_choice(state, flag, arg, field->names);
         break;
-    case FIELD_NAME:
-        *(const char **)value =
-            field->names[read_choice(state, flag, arg, field->names)];
-        break;
     case FIELD_TEXT:
         *(const char **)value = arg;
         break;
@@ -402,15 +395,33 @@ static void parse_types(struct argp_state *state, const char *arg,
                    expected);
 }
 
+static void parse_ops(struct argp_state *state, const char *arg,
+                      hce_perf_opts_t *opts)
+{
+    const char *names[HCE_REDOP_LAST + 2] = {NULL};
+    int i;
+
+    for (i = 0; i < HCE_REDOP_LAST; i++) {
+        names[i] = hce_redop_string((hce_redop_t)i);
+        opts->ops[i] = (hce_redop_t)i;
+    }
+    names[HCE_REDOP_LAST] = "all";
+    i = read_choice(state, "-o", arg, names);
+    opts->num_ops = i == HCE_REDOP_LAST ? HCE_REDOP_LAST : 1;
+    if (opts->num_ops == 1)
+        opts->ops[0] = (hce_redop_t)i;
+}
+
 static void set_coll(struct argp_state *state, const char *arg,
                      hce_perf_opts_t *opts)
 {
     if (opts->coll != NULL)
         argp_error(state,
                    "'%s' is one argument too many: expected flags after %s",
-                   arg, opts->coll);
-    opts->coll = coll_names[read_choice(state, "what to run", arg, coll_names)];
-    if (strcmp(opts->coll, "reduce_kernel") == 0)
+                   arg, opts->coll->name);
+    read_choice(state, "what to run", arg, coll_names);
+    opts->coll = hce_perf_coll_find(arg);
+    if (opts->coll == NULL)
         argp_error(state, "reduce_kernel: expected as the first argument");
 }
 
@@ -423,6 +434,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'd':
         parse_types(state, arg, opts);
+        return 0;
+    case 'o':
+        parse_ops(state, arg, opts);
         return 0;
     case 'h':
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
@@ -460,7 +474,7 @@ void hce_perf_opts_parse(int argc, char **argv, hce_perf_opts_t *opts_p)
     static const struct argp argp = {
         .options = options,
         .parser = parse_one,
-        .args_doc = "all_gather\nreduce_kernel",
+        .args_doc = "all_gather\nreduce_scatter\nall_reduce\nreduce_kernel",
         .doc = doc,
     };
     hce_perf_opts_t opts = {
@@ -472,7 +486,8 @@ void hce_perf_opts_parse(int argc, char **argv, hce_perf_opts_t *opts_p)
         .warmup = 1,
         .checks = 1,
         .average = HCE_PERF_AVERAGE_MEAN,
-        .op = "sum",
+        .ops = {HCE_SUM},
+        .num_ops = 1,
         .types = {HCE_FLOAT32},
         .num_types = 1,
         .num_comms = 1,

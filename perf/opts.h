@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coll.h"
 #include "util/layout.h"
 
 #define HCE_PERF_DEFAULT_BYTES (32ull << 20)
@@ -50,7 +51,7 @@ typedef struct hce_perf_faults {
 } hce_perf_faults_t;
 
 typedef struct hce_perf_opts {
-    const char *coll; /* "all_gather" */
+    const hce_perf_coll_t *coll;
     uint64_t min_bytes, max_bytes, step_bytes;
     int step_factor; /* 1 is off: step_bytes counts */
     bool per_rank;   /* sizes are bytes a rank, not of the output */
@@ -59,8 +60,9 @@ typedef struct hce_perf_opts {
     bool single;       /* also time calls one by one */
     bool out_of_place; /* only */
     hce_perf_average_t average;
-    const char *op; /* accepted and checked, of no effect here */
-    int root;       /* likewise; -1 is all */
+    hce_redop_t ops[HCE_REDOP_LAST]; /* of reductions */
+    int num_ops;
+    int root; /* accepted and checked, of no effect here; -1 is all */
     hce_datatype_t types[HCE_DATATYPE_LAST];
     int num_types;
 

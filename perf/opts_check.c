@@ -91,7 +91,10 @@ static bool finish_series(hce_perf_opts_t *opts, char *why, size_t size)
         snprintf(why, size, "-i: 0 never reaches -e: expected at least 1");
         return false;
     }
-    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types;
+    if (!opts->coll->reduces)
+        opts->num_ops = 1;
+    rows = hce_perf_series_len(opts, &last) * (uint64_t)opts->num_types *
+           (uint64_t)opts->num_ops;
     if (rows > MAX_ROWS) {
         snprintf(why, size,
                  "-i: %" PRIu64 " makes %" PRIu64
@@ -108,6 +111,13 @@ static bool finish_path(hce_perf_opts_t *opts, char *why, size_t size)
     const char *path = opts->call.path;
     char known[HCE_PATHS_NAMES_SIZE];
 
+    if (opts->calibrate != NULL && opts->coll->number != HCE_COLL_ALLGATHER) {
+        snprintf(why, size,
+                 "--calibrate: there are no figures of %s: expected "
+                 "all_gather",
+                 opts->coll->name);
+        return false;
+    }
     opts->each = opts->calibrate != NULL ||
                  (path != NULL && strcmp(path, "each") == 0);
     if (opts->calibrate != NULL && path != NULL && strcmp(path, "each") != 0) {
@@ -119,9 +129,9 @@ static bool finish_path(hce_perf_opts_t *opts, char *why, size_t size)
         opts->call.field_mask &= ~(uint64_t)HCE_CALL_PARAM_PATH;
         opts->call.path = NULL;
     } else if (path != NULL && strcmp(path, "auto") != 0 &&
-               hce_paths_find(HCE_COLL_ALLGATHER, path) == NULL) {
+               hce_paths_find(opts->coll->number, path) == NULL) {
         snprintf(why, size, "--path: '%s' is unknown: expected auto, each, %s",
-                 path, hce_paths_names(HCE_COLL_ALLGATHER, known));
+                 path, hce_paths_names(opts->coll->number, known));
         return false;
     }
     if (opts->calibrate != NULL &&
@@ -179,7 +189,8 @@ bool hce_perf_opts_finish(hce_perf_opts_t *opts, char *why, size_t size)
     const char *text;
 
     if (opts->coll == NULL) {
-        snprintf(why, size, "the collective is missing: expected all_gather");
+        snprintf(why, size, "the collective is missing: expected all_gather, "
+                            "reduce_scatter or all_reduce");
         return false;
     }
     text = opts->plot != NULL ? hce_perf_plot_refusal(opts->plot) : NULL;

@@ -38,6 +38,11 @@ static inline uint64_t pattern_word(uint64_t key, uint64_t index)
     return z ^ (z >> 29);
 }
 
+uint64_t hce_perf_pattern_word(uint64_t key, uint64_t index)
+{
+    return pattern_word(key, index);
+}
+
 /* first: index of the first word. */
 static void fill_words(uint64_t key, uint64_t first, void *buf, size_t len)
 {

@@ -14,6 +14,9 @@
  * are used at the same time. */
 uint64_t hce_perf_pattern_key(int rank, int comm, uint64_t call);
 
+/* The word at an index. */
+uint64_t hce_perf_pattern_word(uint64_t key, uint64_t index);
+
 void hce_perf_pattern_fill(uint64_t key, void *buf, size_t len);
 
 /* How many elements of elt_size bytes in buf differ from the pattern. */

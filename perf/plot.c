@@ -196,7 +196,7 @@ static void print_script(FILE *script, hce_perf_job_t *job,
     fprintf(script, "set terminal %s\nset output ", find_terminal(opts->plot));
     print_quoted(script, opts->plot);
     fprintf(script, "\nset title '%s: ranks %d, nodes %d, transport %s%s'\n",
-            opts->coll, job->attr.size, job->attr.num_nodes,
+            opts->coll->name, job->attr.size, job->attr.num_nodes,
             job->attr.transport, opts->each ? ", out of place" : "");
     fputs(settings, script);
     for (c = 0; c < curves(opts, results); c++) {

@@ -10,6 +10,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+const char *hce_perf_results_op(const hce_perf_opts_t *opts,
+                                const hce_perf_row_t *row)
+{
+    return opts->coll->reduces ? hce_redop_string(row->op) : "none";
+}
+
 int hce_perf_results_places(const hce_perf_opts_t *opts)
 {
     return opts->out_of_place ? HCE_PERF_OUT_OF_PLACE + 1 : HCE_PERF_PLACES;

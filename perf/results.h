@@ -31,9 +31,10 @@ typedef enum hce_perf_place {
 } hce_perf_place_t;
 
 typedef struct hce_perf_row {
-    uint64_t size; /* bytes of the whole output */
+    uint64_t size; /* bytes as users give them */
     size_t count;  /* elements a rank */
     hce_datatype_t type;
+    hce_redop_t op; /* of a reduction */
     int variant; /* of hce_perf_results_t */
     hce_explain_t explain;
     hce_perf_cell_t cells[HCE_PERF_PLACES];
@@ -54,6 +55,10 @@ typedef struct hce_perf_results {
 
 /* How many places are measured, the first ones. */
 int hce_perf_results_places(const hce_perf_opts_t *opts);
+
+/* "sum", or "none" where nothing is reduced. */
+const char *hce_perf_results_op(const hce_perf_opts_t *opts,
+                                const hce_perf_row_t *row);
 
 /* Mean of all cells' bus bandwidth; 0 without any. */
 double hce_perf_results_busbw(const hce_perf_results_t *results);

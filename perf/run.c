@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * The loop over types, sizes and places. Every burst has data of its own,
+ * The loop over types, operations, sizes and places. Every burst has data of its own,
  * named by a number that all ranks count alike, so that nothing a former
  * call left in a buffer can pass for the result of a later one.
  */
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Calls rotate over so many bytes of output, where the largest size leaves
+/* Calls rotate over so many bytes of buffer, where the largest size leaves
  * room for more than one slot: beyond what caches hold. */
 #define ROTATE_LEN (64 * HCE_MIB)
 #define MAX_SLOTS  1024
@@ -41,8 +41,12 @@ typedef struct outcome {
 
 static int slots_for(const run_t *run, size_t len)
 {
-    uint64_t size = (uint64_t)len * (uint64_t)run->job->attr.size;
-    uint64_t room = hce_min(run->pairs[0].recv.size, ROTATE_LEN);
+    const hce_perf_coll_t *coll = run->job->opts->coll;
+    uint64_t size = (uint64_t)len *
+                    (uint64_t)hce_perf_coll_parts(coll, run->job->attr.size);
+    uint64_t room = hce_max(run->pairs[0].send.size, run->pairs[0].recv.size);
+
+    room = hce_min(room, ROTATE_LEN);
 
     if (size == 0)
         return 1;
@@ -83,7 +87,8 @@ static hce_status_t measure_timed(run_t *run, hce_perf_burst_t *burst,
                                        &mine->timed.single_sec);
     if (status == HCE_OK)
         status = hce_perf_timed_queued(burst, num, &mine->tally, &mine->timed);
-    if (status == HCE_OK && opts->checks > 0)
+    if (status == HCE_OK && opts->checks > 0 &&
+        !hce_perf_burst_is_spent(burst, num))
         hce_perf_burst_check(burst, used, &mine->tally);
     return status;
 }
@@ -128,7 +133,7 @@ static double average_sec(const outcome_t *all, int size,
     }
 }
 
-/* Bandwidths as in nccl-tests: algbw counts the whole output, busbw what must
+/* Bandwidths as in nccl-tests: algbw counts the whole size, busbw what must
  * come from other ranks. */
 static void fill_cell(run_t *run, const outcome_t *all, hce_perf_row_t *row,
                       hce_perf_cell_t *cell)
@@ -145,7 +150,8 @@ static void fill_cell(run_t *run, const outcome_t *all, hce_perf_row_t *row,
     cell->time_us = sec * 1e6;
     if (sec > 0)
         cell->algbw = (double)row->size * opts->num_comms / sec / 1e9;
-    cell->busbw = cell->algbw * (size - 1) / size;
+    cell->busbw =
+        cell->algbw * hce_perf_coll_bus_factor(opts->coll, size);
     for (r = 0; r < size; r++) {
         cell->wrong += all[r].tally.wrong;
         cell->cpu_sec += all[r].timed.cpu_sec;
@@ -168,6 +174,7 @@ static hce_status_t measure_cell(run_t *run, hce_perf_row_t *row,
         .pairs = run->pairs,
         .count = row->count,
         .type = row->type,
+        .op = row->op,
         .in_place = place == HCE_PERF_IN_PLACE,
         .slots = slots_for(run, row->count * hce_datatype_size(row->type)),
         .calls = &run->calls,
@@ -208,8 +215,8 @@ static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
     hce_status_t status;
     int p;
 
-    status = hce_comm_explain(job->comms[0], HCE_COLL_ALLGATHER, row->count,
-                              row->type, &variant->call, &row->explain);
+    status = hce_comm_explain(job->comms[0], job->opts->coll->number,
+                              row->count, row->type, &variant->call, &row->explain);
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "hce_comm_explain");
     for (p = 0; p < hce_perf_results_places(job->opts); p++) {
@@ -234,20 +241,22 @@ static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
 
 /* A size on every variant that can run it: all ranks find the same ones. */
 static hce_status_t measure_size(run_t *run, hce_datatype_t type,
-                                 uint64_t size)
+                                 hce_redop_t op, uint64_t size)
 {
     hce_perf_results_t *results = run->results;
     const hce_perf_opts_t *opts = run->job->opts;
-    int ranks = run->job->attr.size, i;
-    hce_dispatch_call_t call = {.coll = HCE_COLL_ALLGATHER};
+    int parts = hce_perf_coll_parts(opts->coll, run->job->attr.size), i;
+    hce_dispatch_call_t call = {.coll = opts->coll->number,
+                                .datatype = opts->coll->reduces ? type : 0,
+                                .op = op};
     hce_perf_row_t *row;
     const char *why;
 
     for (i = 0; i < results->num_variants; i++) {
         row = &results->rows[results->num_rows];
-        *row = (hce_perf_row_t){.type = type, .variant = i};
-        row->count = hce_perf_series_count(opts, size, type, ranks);
-        row->size = (uint64_t)row->count * (uint64_t)ranks *
+        *row = (hce_perf_row_t){.type = type, .op = op, .variant = i};
+        row->count = hce_perf_series_count(opts, size, type, parts);
+        row->size = (uint64_t)row->count * (uint64_t)parts *
                     hce_datatype_size(type);
         call.len = row->count * hce_datatype_size(type);
         why = opts->each
@@ -276,10 +285,11 @@ hce_status_t hce_perf_run(hce_perf_job_t *job, hce_perf_pair_t *pairs,
     uint64_t size;
     int t;
 
-    for (t = 0; t < opts->num_types; t++) {
+    for (t = 0; t < opts->num_types * opts->num_ops; t++) {
         size = opts->min_bytes;
         do {
-            status = measure_size(&run, opts->types[t], size);
+            status = measure_size(&run, opts->types[t / opts->num_ops],
+                                  opts->ops[t % opts->num_ops], size);
             if (status != HCE_OK)
                 return status;
         } while (hce_perf_series_next(opts, &size));

@@ -45,15 +45,15 @@ uint64_t hce_perf_series_len(const hce_perf_opts_t *opts, uint64_t *last_p)
 }
 
 size_t hce_perf_series_count(const hce_perf_opts_t *opts, uint64_t size,
-                             hce_datatype_t type, int nranks)
+                             hce_datatype_t type, int parts)
 {
     uint64_t elt_size = hce_datatype_size(type);
 
     return opts->per_rank ? size / elt_size
-                          : size / (elt_size * (uint64_t)nranks);
+                          : size / (elt_size * (uint64_t)parts);
 }
 
-size_t hce_perf_series_max(const hce_perf_opts_t *opts, int nranks)
+size_t hce_perf_series_max(const hce_perf_opts_t *opts, int parts)
 {
     size_t count, max = 0;
     uint64_t last;
@@ -61,7 +61,7 @@ size_t hce_perf_series_max(const hce_perf_opts_t *opts, int nranks)
 
     hce_perf_series_len(opts, &last);
     for (i = 0; i < opts->num_types; i++) {
-        count = hce_perf_series_count(opts, last, opts->types[i], nranks);
+        count = hce_perf_series_count(opts, last, opts->types[i], parts);
         max = hce_max(max, count * hce_datatype_size(opts->types[i]));
     }
     return max;

@@ -16,11 +16,11 @@ bool hce_perf_series_next(const hce_perf_opts_t *opts, uint64_t *size_p);
 /* How many sizes there are, and the last. */
 uint64_t hce_perf_series_len(const hce_perf_opts_t *opts, uint64_t *last_p);
 
-/* Whole elements that each of nranks ranks contributes at a size. */
+/* Whole elements of each of the parts that a size is made of. */
 size_t hce_perf_series_count(const hce_perf_opts_t *opts, uint64_t size,
-                             hce_datatype_t type, int nranks);
+                             hce_datatype_t type, int parts);
 
-/* Most bytes that a rank contributes in the whole series. */
-size_t hce_perf_series_max(const hce_perf_opts_t *opts, int nranks);
+/* Most bytes of a part in the whole series. */
+size_t hce_perf_series_max(const hce_perf_opts_t *opts, int parts);
 
 #endif

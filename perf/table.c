@@ -22,7 +22,7 @@ static void print_series(const hce_perf_opts_t *opts)
         snprintf(step, sizeof(step), "%" PRIu64 "(bytes)", opts->step_bytes);
     printf("# %s minBytes %" PRIu64 " maxBytes %" PRIu64
            " (%s) step: %s warmup iters: %d iters: %d validation: %d\n",
-           opts->coll, opts->min_bytes, opts->max_bytes,
+           opts->coll->name, opts->min_bytes, opts->max_bytes,
            opts->per_rank ? "of each rank" : "of the output", step,
            opts->warmup, opts->iters, opts->checks);
 }
@@ -79,7 +79,7 @@ static const hce_perf_row_t *find_row(const hce_perf_results_t *results,
         const hce_perf_row_t *row = &results->rows[i];
 
         if (row->variant == variant && row->type == like->type &&
-            row->size == like->size)
+            row->op == like->op && row->size == like->size)
             return row;
     }
     return NULL;
@@ -89,7 +89,8 @@ static const hce_perf_row_t *find_row(const hce_perf_results_t *results,
 static bool is_new_size(const hce_perf_results_t *results, size_t i)
 {
     return i == 0 || results->rows[i].size != results->rows[i - 1].size ||
-           results->rows[i].type != results->rows[i - 1].type;
+           results->rows[i].type != results->rows[i - 1].type ||
+           results->rows[i].op != results->rows[i - 1].op;
 }
 
 static void compare_size(const hce_perf_results_t *results,
@@ -171,9 +172,8 @@ void hce_perf_table_row(const hce_perf_opts_t *opts, const hce_perf_row_t *row)
 {
     int p;
 
-    /* AllGather neither reduces nor has a root. */
     printf("%12" PRIu64 "  %12zu  %8s  %6s  %6d", row->size, row->count,
-           hce_datatype_string(row->type), "none", -1);
+           hce_datatype_string(row->type), hce_perf_results_op(opts, row), -1);
     for (p = 0; p < HCE_PERF_PLACES; p++)
         print_cell(&row->cells[p], opts->checks > 0);
     printf("\n");

@@ -41,7 +41,7 @@ static int add_each(const hce_perf_job_t *job, hce_perf_variant_t *list)
     int i, num = 0;
 
     for (i = 0; hce_paths[i] != NULL; i++) {
-        if (hce_paths[i]->coll != HCE_COLL_ALLGATHER)
+        if (hce_paths[i]->coll != job->opts->coll->number)
             continue;
         if (has_both(job, hce_paths[i])) {
             add(job, hce_paths[i]->path, 2, &list[num++]);

@@ -7,6 +7,7 @@ perf_job_tests = \
 	tests/job/perf_limits.sh \
 	tests/job/perf_mpirun.sh \
 	tests/job/perf_paths.sh \
+	tests/job/perf_reduce.sh \
 	tests/job/perf_reduce_kernel.sh \
 	tests/job/perf_reports.sh \
 	tests/job/perf_shapes.sh \

@@ -16,7 +16,11 @@ wrong() {
 }
 
 wrong 'collective is missing: expected all_gather'
-wrong "'all_reduce' is unknown: expected one of all_gather" all_reduce
+wrong "'alltoall' is unknown: expected one of all_gather" alltoall
+wrong "--path: 'ring' is unknown: expected auto, each, direct" \
+    all_reduce --path ring
+wrong '--calibrate: there are no figures of all_reduce' \
+    all_reduce --calibrate x
 wrong "'x' is one argument too many" all_gather x
 wrong "^hce_perf: -b: '8Q' is not a size: expected bytes such as" \
     all_gather -b 8Q
