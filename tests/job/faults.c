@@ -32,6 +32,28 @@ static int victim; /* rank that is at fault */
 static unsigned round_number;
 static uint64_t seed;
 
+/* Gathers by adding up, to have the faults on AllReduce: JOB_COLL. Its paths
+ * are for one node. */
+static bool is_sum;
+
+static void start(job_t *job, int nodes, job_rank_fn_t fn)
+{
+    job_start(job, SIZE, is_sum ? 1 : nodes, fn);
+}
+
+/* The others' slices of a sum are 0. */
+static hce_status_t gather(const void *send, void *recv, size_t count,
+                           hce_datatype_t datatype, hce_comm_h comm,
+                           const hce_call_params_t *params)
+{
+    if (!is_sum)
+        return hce_allgather(send, recv, count, datatype, comm, NULL, params);
+    memset(recv, 0, SIZE * count);
+    memcpy((char *)recv + (size_t)comm->rank * count, send, count);
+    return hce_allreduce(recv, recv, SIZE * count, datatype, HCE_SUM, comm,
+                         NULL, params);
+}
+
 /* Makes so many calls, or until an error comes, which it returns. */
 static hce_status_t call_some(job_t *job, hce_comm_h comm, unsigned num,
                               int report_after)
@@ -43,7 +65,7 @@ static hce_status_t call_some(job_t *job, hce_comm_h comm, unsigned num,
 
     for (i = 0; i < num && status == HCE_OK; i++) {
         job_fill(send, len, job->rank, i);
-        status = hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL);
+        status = gather(send, recv, len, HCE_INT8, comm, NULL);
         if (status == HCE_OK)
             status = hce_stream_synchronize(comm, NULL);
         if (status == HCE_OK)
@@ -97,7 +119,7 @@ static void await_report(job_t *job)
 /* At a moment that differs from round to round. */
 static void test_gone(job_t *job)
 {
-    job_start(job, SIZE, 2, rank_gone);
+    start(job, 2, rank_gone);
     await_report(job);
     usleep((useconds_t)(hce_rand_next(&seed) % 3000));
     kill(job->pids[victim], SIGKILL);
@@ -135,7 +157,7 @@ static void test_survived(job_t *job)
 {
     pid_t child;
 
-    job_start(job, SIZE, 2, rank_survived);
+    start(job, 2, rank_survived);
     JOB_CHECK(read(job->report[0], &child, sizeof(child)) == sizeof(child));
     kill(job->pids[victim], SIGKILL);
     JOB_CHECK(job_end(job, victim) == 0);
@@ -154,7 +176,7 @@ static int rank_silent(job_t *job)
 
 static void test_silent(job_t *job)
 {
-    job_start(job, SIZE, 2, rank_silent);
+    start(job, 2, rank_silent);
     await_report(job);
     kill(job->pids[victim], SIGSTOP);
     for (int r = 0; r < job->size; r++) {
@@ -178,8 +200,7 @@ static int rank_absent(job_t *job)
 
     setenv("HCE_TIMEOUT", "1s", 1);
     JOB_CHECK(job_comm(job, &comm) == HCE_OK);
-    JOB_CHECK(hce_allgather(send, recv, 8, HCE_INT8, comm, NULL, NULL) ==
-              HCE_OK);
+    JOB_CHECK(gather(send, recv, 8, HCE_INT8, comm, NULL) == HCE_OK);
     JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
     if (job->rank == victim) { /* never makes the second call */
         do {
@@ -188,7 +209,7 @@ static int rank_absent(job_t *job)
         } while (error.status == HCE_OK);
         return expect_error(comm, error.status, HCE_ERR_TIMEOUT, victim);
     }
-    status = hce_allgather(send, recv, 8, HCE_INT8, comm, NULL, NULL);
+    status = gather(send, recv, 8, HCE_INT8, comm, NULL);
     if (status == HCE_OK)
         status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(hce_comm_get_async_error(comm, &error) == HCE_OK);
@@ -201,7 +222,7 @@ static int rank_absent(job_t *job)
 
 static void test_absent(job_t *job)
 {
-    job_start(job, SIZE, 2, rank_absent);
+    start(job, 2, rank_absent);
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
@@ -213,13 +234,15 @@ static int rank_mismatch(job_t *job)
     unsigned char send[64] = {0}, recv[64 * SIZE];
     hce_call_params_t params = {.field_mask = HCE_CALL_PARAM_PATH,
                                 .path = paths[hce_rand_next(&choice) % 3]};
-    unsigned what = (unsigned)(hce_rand_next(&choice) % 3);
+    unsigned what = (unsigned)(hce_rand_next(&choice) % (is_sum ? 2 : 3));
     hce_datatype_t datatype = HCE_INT8;
     hce_comm_error_t error;
     size_t count = hce_rand_next(&choice) % 2 * 17;
     hce_comm_h comm;
     hce_status_t status;
 
+    if (is_sum)
+        params.path = paths[0];
     if (job->rank == victim) {
         if (what == 0)
             count += 1;
@@ -229,7 +252,7 @@ static int rank_mismatch(job_t *job)
             params.path = params.path == paths[0] ? paths[1] : paths[0];
     }
     JOB_CHECK(job_comm(job, &comm) == HCE_OK);
-    status = hce_allgather(send, recv, count, datatype, comm, NULL, &params);
+    status = gather(send, recv, count, datatype, comm, &params);
     if (status == HCE_OK)
         status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(status == HCE_ERR_MISMATCH);
@@ -241,7 +264,7 @@ static int rank_mismatch(job_t *job)
 
 static void test_mismatch(job_t *job)
 {
-    job_start(job, SIZE, 1 + (int)(round_number % 2), rank_mismatch);
+    start(job, 1 + (int)(round_number % 2), rank_mismatch);
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
@@ -258,7 +281,7 @@ static int rank_abort(job_t *job)
                             HCE_ERR_ABORTED, victim);
     job_fill(send, len, job->rank, 0);
     if (round_number % 2 == 0)
-        status = hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL);
+        status = gather(send, recv, len, HCE_INT8, comm, NULL);
     if (status == HCE_OK)
         status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(status == HCE_OK);
@@ -268,7 +291,7 @@ static int rank_abort(job_t *job)
 
 static void test_abort(job_t *job)
 {
-    job_start(job, SIZE, 2, rank_abort);
+    start(job, 2, rank_abort);
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
@@ -295,8 +318,7 @@ static int rank_quiet(job_t *job)
         JOB_CHECK(hce_comm_abort(comm) == HCE_OK);
         return expect_error(comm, HCE_ERR_ABORTED, HCE_ERR_ABORTED, victim);
     }
-    JOB_CHECK(hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL) ==
-              HCE_OK);
+    JOB_CHECK(gather(send, recv, len, HCE_INT8, comm, NULL) == HCE_OK);
     status = hce_stream_synchronize(comm, NULL);
     JOB_CHECK(hce_quiet_are_peers(comm, &rank));
     return expect_error(comm, status, HCE_ERR_ABORTED, victim);
@@ -304,7 +326,7 @@ static int rank_quiet(job_t *job)
 
 static void test_quiet(job_t *job)
 {
-    job_start(job, SIZE, 1, rank_quiet);
+    start(job, 1, rank_quiet);
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
@@ -319,8 +341,7 @@ static int rank_leaves(job_t *job)
 
     JOB_CHECK(job_comm(job, &comm) == HCE_OK);
     job_fill(send, len, job->rank, round_number);
-    JOB_CHECK(hce_allgather(send, recv, len, HCE_INT8, comm, NULL, NULL) ==
-              HCE_OK);
+    JOB_CHECK(gather(send, recv, len, HCE_INT8, comm, NULL) == HCE_OK);
     JOB_CHECK(hce_stream_synchronize(comm, NULL) == HCE_OK);
     JOB_CHECK(job_check(recv, len, job->size, round_number) == 0);
     free(send);
@@ -338,7 +359,7 @@ static int rank_leaves(job_t *job)
 
 static void test_leaves(job_t *job)
 {
-    job_start(job, SIZE, 2, rank_leaves);
+    start(job, 2, rank_leaves);
     JOB_CHECK(job_end(job, -1) == 0);
 }
 
@@ -353,7 +374,7 @@ static const struct {
     {"leaves", test_leaves, 8},     {"quiet", test_quiet, 16},
 };
 
-/* faults [CASE [ROUNDS [SEED]]] */
+/* faults [CASE [ROUNDS [SEED]]], JOB_COLL=allreduce in the environment */
 int main(int argc, char **argv)
 {
     const char *bytes = getenv("JOB_BYTES");
@@ -364,6 +385,7 @@ int main(int argc, char **argv)
                     : (uint64_t)time(NULL) / 86400;
     if (bytes != NULL)
         len = hce_min((size_t)strtoull(bytes, NULL, 0), (size_t)LEN);
+    is_sum = getenv("JOB_COLL") != NULL;
     printf("seed %llu\n", (unsigned long long)seed);
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)

@@ -50,5 +50,11 @@ for path in $paths; do
     faults_on
     faults_on HCE_TRANSPORT=loop HCE_LOOP_FAULTS=$network
 done
+# A reduction, inside a node.
+for copy in auto vm staged; do
+    for kind in gone silent survived absent mismatch abort leaves quiet; do
+        job "faults $kind" JOB_COLL=allreduce HCE_HOST_COPY=$copy
+    done
+done
 echo "$runs runs, $bad failures"
 [ "$runs" -gt 0 ] && [ "$bad" -eq 0 ]
