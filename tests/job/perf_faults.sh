@@ -77,10 +77,6 @@ all_ended $(pids)
 # What cannot be is refused before it is measured.
 bad 1 'buffers need [0-9.]+ TiB on .*, which has [0-9.]+ .iB available' \
     "$perf" all_gather --ranks 2 -b 8T -e 8T
-if grep -q '^#define HCE_HAVE_JANSSON 1' "$builddir/config.h"; then
-    bad 1 '--json /nonexistent/x: No such file' \
-        "$perf" all_gather --ranks 2 --json /nonexistent/x "${small[@]}"
-fi
 bad 1 '--plot .*: gnuplot is not installed' \
     env PATH=/nonexistent "$perf" all_gather --ranks 2 \
     --plot "$TMPDIR/x.png" "${small[@]}"
