@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the libhce authors
  *
- * The loop over types, operations, sizes and places. Every burst has data of its own,
- * named by a number that all ranks count alike, so that nothing a former
- * call left in a buffer can pass for the result of a later one.
+ * The loop over types, operations, sizes and places. Every burst has data of
+ * its own, named by a number that all ranks count alike, so that nothing a
+ * former call left in a buffer can pass for the result of a later one.
  */
 #include <config.h>
 
@@ -216,7 +216,8 @@ static hce_status_t measure_row(run_t *run, hce_perf_row_t *row)
     int p;
 
     status = hce_comm_explain(job->comms[0], job->opts->coll->number,
-                              row->count, row->type, &variant->call, &row->explain);
+                              row->count, row->type, &variant->call,
+                              &row->explain);
     if (status != HCE_OK)
         return hce_perf_job_fail(job, status, "hce_comm_explain");
     for (p = 0; p < hce_perf_results_places(job->opts); p++) {

@@ -13,10 +13,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
+#include "core/bell.h"
 #include "core/settings.h"
 #include "core/values.h"
 #include "topo/topo.h"
@@ -45,7 +43,6 @@
 #define SOON_CALLS 8
 #define DEFER_NS   (1 * HCE_NS_PER_MS)
 
-#define MAX_EVENTS 8
 
 typedef struct waiter {
     bool (*done)(void *arg);
@@ -60,8 +57,6 @@ static struct {
     pthread_cond_t park; /* the progress thread waits here */
     pthread_t thread;
     int users;
-    int epfd;
-    int doorbell;
     bool owned;
     bool stop;
     bool kicked;
@@ -79,28 +74,10 @@ static struct {
     atomic_uint_fast64_t wakes;
 } engine = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
-    .epfd = -1,
-    .doorbell = -1,
 };
 
 /* Serialises first get and last put, which start and join the thread. */
 static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void ring_doorbell(void)
-{
-    uint64_t one = 1;
-
-    if (write(engine.doorbell, &one, sizeof(one)) < 0 && errno != EAGAIN)
-        hce_log(ERROR, CORE, "cannot write to the doorbell: %m");
-}
-
-static void drain_doorbell(void)
-{
-    uint64_t count;
-
-    /* EAGAIN: another descriptor woke us. */
-    (void)!read(engine.doorbell, &count, sizeof(count));
-}
 
 static bool turn(void)
 {
@@ -136,16 +113,6 @@ static bool arm_all(uint64_t *next_ns_p)
     return can_sleep;
 }
 
-static void sleep_until(uint64_t next_ns)
-{
-    struct epoll_event events[MAX_EVENTS];
-    uint64_t now = hce_clock_ns();
-    int ms = next_ns <= now ? 0 : (int)hce_div_up(next_ns - now,
-                                                  HCE_NS_PER_MS);
-
-    (void)epoll_wait(engine.epfd, events, MAX_EVENTS, ms);
-}
-
 /* The owner has nothing to do. wanted() is looked at after sleeping has been
  * announced, so that a kick or a new waiter between the two is not lost. */
 static void owner_sleep(bool (*wanted)(void *arg), void *arg)
@@ -158,17 +125,17 @@ static void owner_sleep(bool (*wanted)(void *arg), void *arg)
     atomic_store(&engine.sleeping, true);
     if (arm_all(&next_ns) && !wanted(arg) &&
         atomic_load(&engine.num_acquiring) == 0)
-        sleep_until(next_ns);
+        hce_bell_sleep(next_ns);
     atomic_store(&engine.sleeping, false);
     for (p = engine.pollables; p != NULL; p = p->next)
         p->ops->awake(p);
-    drain_doorbell();
+    hce_bell_drain();
 }
 
 static void wake_owner(void)
 {
     if (atomic_load(&engine.sleeping))
-        ring_doorbell();
+        hce_bell_ring();
 }
 
 /* True while the owner still spins. */
@@ -471,23 +438,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-hce_status_t hce_engine_watch(int fd)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-    if (epoll_ctl(engine.epfd, EPOLL_CTL_ADD, fd, &event) < 0 &&
-        errno != EEXIST) {
-        hce_log(ERROR, CORE, "cannot watch descriptor %d: %m", fd);
-        return HCE_ERR_SYSTEM;
-    }
-    return HCE_OK;
-}
-
-void hce_engine_unwatch(int fd)
-{
-    (void)epoll_ctl(engine.epfd, EPOLL_CTL_DEL, fd, NULL);
-}
-
 void hce_engine_add(hce_pollable_t *pollable)
 {
     hce_engine_acquire();
@@ -508,11 +458,6 @@ void hce_engine_remove(hce_pollable_t *pollable)
         }
     }
     hce_engine_release();
-}
-
-int hce_engine_doorbell(void)
-{
-    return engine.doorbell;
 }
 
 uint64_t hce_engine_wakes(void)
@@ -536,40 +481,14 @@ static void in_child(void)
     atomic_store(&engine.forked, true);
     for (p = engine.pollables; p != NULL; p = p->next)
         p->ops->forked(p);
-    close(engine.epfd);
-    close(engine.doorbell);
-}
-
-static hce_status_t engine_open(void)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-
-    engine.epfd = epoll_create1(EPOLL_CLOEXEC);
-    engine.doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    event.data.fd = engine.doorbell;
-    if (engine.epfd < 0 || engine.doorbell < 0 ||
-        epoll_ctl(engine.epfd, EPOLL_CTL_ADD, engine.doorbell, &event) < 0) {
-        hce_log(ERROR, CORE, "cannot open the engine's descriptors: %m");
-        return HCE_ERR_SYSTEM;
-    }
-    return HCE_OK;
-}
-
-static void engine_close(void)
-{
-    if (engine.epfd >= 0)
-        close(engine.epfd);
-    if (engine.doorbell >= 0)
-        close(engine.doorbell);
-    engine.epfd = -1;
-    engine.doorbell = -1;
+    hce_bell_close();
 }
 
 static hce_status_t engine_start(void)
 {
     static bool once;
     pthread_condattr_t attr;
-    hce_status_t status = engine_open();
+    hce_status_t status = hce_bell_open();
     int error;
 
     if (status != HCE_OK)
@@ -594,7 +513,7 @@ static hce_status_t engine_start(void)
 err_cond:
     pthread_cond_destroy(&engine.park);
 err_close:
-    engine_close();
+    hce_bell_close();
     return status;
 }
 
@@ -623,7 +542,7 @@ void hce_engine_put(void)
         pthread_mutex_unlock(&engine.lock);
         pthread_join(engine.thread, NULL);
         pthread_cond_destroy(&engine.park);
-        engine_close();
+        hce_bell_close();
     }
     pthread_mutex_unlock(&life_lock);
 }

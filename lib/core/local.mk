@@ -2,6 +2,8 @@
 libhcecore_la_SOURCES += \
 	lib/core/args.c \
 	lib/core/args.h \
+	lib/core/bell.c \
+	lib/core/bell.h \
 	lib/core/coll.c \
 	lib/core/coll.h \
 	lib/core/comm.c \

@@ -3,8 +3,9 @@
  *
  * Checks by rank, for more ranks than are replayed: each output is covered
  * exactly, with bytes that belong there or that were where they belong on
- * another rank, or that come through scratch memory; what is forwarded has been waited for; and where all nodes
- * are alike every plan is the next node's, turned by one node.
+ * another rank, or that come through scratch memory; what is forwarded has
+ * been waited for; and where all nodes are alike every plan is the next
+ * node's, turned by one node.
  */
 #include "config.h"
 
