@@ -104,15 +104,16 @@ static void verify_report(const hce_plan_t *plan, const char *placement,
                           hce_verify_report_t *report)
 {
     const hce_plan_params_t *params = &plan->params;
+    int ranks = params->layout->nranks, nodes = params->layout->nnodes;
 
     snprintf(report->text, sizeof(report->text),
-             "%s: %s, %d ranks on %d nodes, %" PRIu64 " bytes a rank, %s, "
+             "%s: %s, %d rank%s on %d node%s, %" PRIu64 " bytes a rank, %s, "
              "%" PRIu64 " ops%s",
              plan->path,
              report->full ? "full proof, three launches replayed"
                           : "checked by rank, not replayed",
-             params->layout->nranks, params->layout->nnodes, params->len,
-             placement, report->ops, hce_verify_reserve(report));
+             ranks, ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
+             params->len, placement, report->ops, hce_verify_reserve(report));
 }
 
 hce_status_t hce_plan_verify(hce_plan_t *const *plans, int nranks,

@@ -348,11 +348,13 @@ hce_status_t hce_plan_verify_rank(const hce_plan_builder_t *builder,
     if (check_one(&one)) {
         report_p->ops = one.ops;
         snprintf(report_p->text, sizeof(report_p->text),
-                 "%s: rank %d of %d on %d nodes checked with the %d ranks "
+                 "%s: rank %d of %d on %d node%s checked with the %d rank%s "
                  "that share counters with it, not replayed, %" PRIu64
                  " bytes a rank, %s, %" PRIu64 " ops%s",
                  builder->path, params->rank, one.v.nranks,
-                 params->layout->nnodes, one.num_peers, params->len,
+                 params->layout->nnodes,
+                 params->layout->nnodes == 1 ? "" : "s", one.num_peers,
+                 one.num_peers == 1 ? "" : "s", params->len,
                  params->in_place ? "in place" : "out of place", one.ops,
                  hce_verify_reserve(report_p));
     }

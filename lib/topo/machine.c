@@ -58,7 +58,7 @@ void hce_topo_describe(char *buf, size_t size)
         snprintf(buf, size, "hwloc cannot read this machine");
         return;
     }
-    snprintf(buf, size, "%d packages, %d cores, %d threads, %d NUMA nodes",
+    snprintf(buf, size, "packages %d, cores %d, threads %d, NUMA nodes %d",
              hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE),
              hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE),
              hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU),

@@ -117,7 +117,7 @@ run 0 verify --path all --nodes 3,1,2 --bytes 100003
 has "$out" '^proved: direct: full proof, .* 6 ranks on 3 nodes, 16667 bytes'
 has "$out" '^proved: flat: full proof'
 run 0 verify --ranks 1 --bytes 0
-has "$out" '^proved: .* 1 ranks on 1 nodes, 0 bytes'
+has "$out" '^proved: .* 1 rank on 1 node, 0 bytes'
 run 2 verify --ranks 260 --nodes 65 --bytes 260
 has "$out" '^partly: direct: checked by rank, not replayed, 260 ranks'
 run 2 verify --ranks 8192 --nodes 1024 --bytes 8K --per-rank --path flat \

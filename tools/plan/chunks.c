@@ -123,8 +123,8 @@ static void print_head(const hce_tools_opts_t *opts,
                        const hce_plan_builder_t *builder, FILE *out)
 {
     fprintf(out,
-            "# Path %s, %d ranks on nodes %s, contexts %d; sizes in MiB. "
-            "legacy: widths by the rule for whole slices.\n"
+            "# Path %s, %d ranks, --nodes %s, contexts %d; sizes in MiB. "
+            "legacy: by the rule for whole slices, for comparison.\n"
             "per_rank\tcw\tccw\tlegacy_width\t%s_width\t"
             "legacy_chunks_per_half\t%s_chunks_per_half\n",
             builder->path, opts->ranks, opts->nodes, opts->contexts,

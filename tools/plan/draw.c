@@ -320,10 +320,11 @@ static void draw_head(const picture_t *p)
             width, p->height + RANK_GAP);
     fprintf(p->out,
             "<text x=\"8\" y=\"14\" font-size=\"12\">%s %s, %d ranks on %d "
-            "nodes, %" PRIu64 " bytes a rank in chunks of %" PRIu64
+            "node%s, %" PRIu64 " bytes a rank in chunks of %" PRIu64
             ", contexts %d: %d steps, one a chunk</text>\n",
             hce_plan_coll_string(params->coll), p->set->plans[0]->path,
-            params->layout->nranks, params->layout->nnodes, params->len,
+            params->layout->nranks, params->layout->nnodes,
+            params->layout->nnodes == 1 ? "" : "s", params->len,
             hce_plan_chunk_width(params->len, params->width), params->contexts,
             p->schedule.steps);
 }

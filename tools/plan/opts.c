@@ -75,7 +75,9 @@ static const struct argp_option options[] = {
      "many (rule)",
      0},
     {"in-place", KEY_IN_PLACE, NULL, 0,
-     "the input is part of the output; verify always tries both", 0},
+     "the input is part of the output; verify tries both unless plans come "
+     "--from a file",
+     0},
 
     {NULL, 0, NULL, 0, "The ranks:", GROUP_RANKS},
     {"ranks", KEY_RANKS, "R", 0,
