@@ -16,7 +16,7 @@
 
 #define MAX_NODES     12
 #define MAX_NODE_SIZE 8
-#define LIMIT         (UINT64_C(1) << 40) /* enough for all that is drawn */
+#define LIMIT         (UINT64_C(1) << 44) /* enough for all that is drawn */
 #define MAX_RANKS     (MAX_NODES * MAX_NODE_SIZE)
 
 static const hce_plan_builder_t *const builders[] = {
